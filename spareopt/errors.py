@@ -1,0 +1,58 @@
+"""What can go wrong, each with the exit code that the command line gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class SpareoptError(Exception):
+    """Any refusal of spareopt: one message a person can act on."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with an input: where it stands, what it holds, what was expected and how to mend it."""
+
+    field: str
+    message: str
+    line: int | None = None
+
+    def __str__(self) -> str:
+        where = f"line {self.line}, " if self.line else ""
+        return f"{where}{self.field}: {self.message}" if self.field else f"{where}{self.message}"
+
+
+class InputError(SpareoptError):
+    """An instance, a plan or an option that can't be used; holds every fault found, not just the first."""
+
+    def __init__(self, source: str, faults: list[Fault]) -> None:
+        self.source = source
+        self.faults = faults
+        head = f"{source}: " if len(faults) == 1 else f"{source}: {len(faults)} faults\n  "
+        super().__init__(head + "\n  ".join(str(fault) for fault in faults))
+
+
+class InfeasibleError(SpareoptError):
+    """No choice meets every limit of the instance (proven)."""
+
+    exit_code = 3
+
+
+class LimitError(SpareoptError):
+    """A time limit was reached before any plan was found."""
+
+    exit_code = 5
+
+
+class InterruptedError_(SpareoptError):
+    """The user stopped the run before any plan was found."""
+
+    exit_code = 130
+
+
+class SolverError(SpareoptError):
+    """The solver failed or returned something that can't be trusted."""
+
+    exit_code = 1
