@@ -1,0 +1,1 @@
+"""Pyomo formulations: they know numbers and sets, not clusters."""

@@ -1,0 +1,1 @@
+"""Decide how to spare large AI training clusters."""

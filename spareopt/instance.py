@@ -1,0 +1,726 @@
+"""The procurement instance: frozen models of everything a planner states, in canonical units."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FieldSerializationInfo,
+    PlainSerializer,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+
+from spareopt import units
+from spareopt.errors import Fault
+
+SCHEMA_VERSION = 1
+MAX_CHOICES = 10_000  # a longer range is a slip of the pen (a missing step), not a plan
+
+
+def _quantity(kind: units.Kind, *, positive: bool) -> Any:
+    """The annotation of a field that is written with its unit and held as a float in the canonical one."""
+
+    def read(value: object, info: ValidationInfo) -> float:
+        result = units.parse(value, kind, _currency(info))
+        if result < 0 or (positive and result == 0):
+            raise ValueError(f"expected {kind.name} {'above' if positive else 'of at least'} zero")
+        return result
+
+    def dump(value: float | str, info: FieldSerializationInfo) -> str:
+        if isinstance(value, str):  # a word the field allows beside quantities, such as "best"
+            return value
+        return units.write(value, kind, _currency(info))
+
+    schema = {"type": "string", "description": f"{kind.name} with its unit", "examples": [kind.example]}
+    return Annotated[
+        float, BeforeValidator(read), PlainSerializer(dump, when_used="json"), WithJsonSchema(schema)
+    ]
+
+
+def _currency(info: ValidationInfo | FieldSerializationInfo) -> str:
+    context = info.context
+    name = context.get("currency", "USD") if isinstance(context, dict) else "USD"
+    return name if name in units.CURRENCIES else "USD"
+
+
+Time = _quantity(units.TIME, positive=False)
+PositiveTime = _quantity(units.TIME, positive=True)
+Rate = _quantity(units.RATE, positive=True)
+Power = _quantity(units.POWER, positive=False)
+PositivePower = _quantity(units.POWER, positive=True)
+Money = _quantity(units.MONEY, positive=False)
+YearlyMoney = _quantity(units.MONEY_PER_YEAR, positive=False)
+MoneyPerPower = _quantity(units.MONEY_PER_POWER, positive=False)
+EnergyPrice = _quantity(units.ENERGY_PRICE, positive=False)
+GridIntensity = _quantity(units.GRID_INTENSITY, positive=False)
+
+
+def _whole(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError(f"expected {what}")
+    return value
+
+
+def _choices(value: object) -> object:
+    """A number, a list of numbers, or a range {from, to, step} as a sorted tuple without repeats."""
+    if isinstance(value, Mapping):
+        _range_keys(value)
+        low, high = (
+            _whole(value["from"], "a whole number in 'from'"),
+            _whole(value["to"], "a whole number in 'to'"),
+        )
+        step = _whole(value.get("step", 1), "a whole number in 'step'")
+        if step < 1 or high < low:
+            raise ValueError("expected a range with from <= to and step >= 1")
+        if (high - low) // step >= MAX_CHOICES:
+            raise ValueError(f"expected at most {MAX_CHOICES:,} choices; use a larger step")
+        return tuple(range(low, high + 1, step))
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    numbers = [_whole(item, "a whole number, a list of them, or a range {from, to, step}") for item in items]
+    if not numbers:
+        raise ValueError("expected at least one choice")
+    return tuple(sorted(set(numbers)))
+
+
+def _power_choices(value: object) -> object:
+    """A power, a list of powers, or a range {from, to, step}, in kW, sorted, without repeats."""
+    if isinstance(value, Mapping):
+        _range_keys(value, need_step=True)
+        low, high, step = (units.parse(value[key], units.POWER) for key in ("from", "to", "step"))
+        if step <= 0 or high < low:
+            raise ValueError("expected a range with from <= to and a step above zero")
+        count = math.floor((high - low) / step + 1e-9) + 1
+        if count > MAX_CHOICES:
+            raise ValueError(f"expected at most {MAX_CHOICES:,} choices; use a larger step")
+        return tuple(round(low + i * step, 9) for i in range(count))
+    items = list(value) if isinstance(value, list | tuple) else [value]
+    powers = [item if isinstance(item, float) else units.parse(item, units.POWER) for item in items]
+    if not powers:
+        raise ValueError("expected at least one choice")
+    return tuple(sorted(set(powers)))
+
+
+def _range_keys(value: Mapping[Any, Any], need_step: bool = False) -> None:
+    needed = {"from", "to", "step"} if need_step else {"from", "to"}
+    if not needed <= set(value) <= {"from", "to", "step"}:
+        raise ValueError("expected a range with the keys from, to and step")
+
+
+_RANGE_SCHEMA: dict[str, Any] = {
+    "anyOf": [
+        {"type": "integer"},
+        {"type": "array", "items": {"type": "integer"}},
+        {
+            "type": "object",
+            "properties": {key: {"type": "integer"} for key in ("from", "to", "step")},
+            "required": ["from", "to"],
+            "additionalProperties": False,
+        },
+    ]
+}
+Counts = Annotated[
+    tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_choices), WithJsonSchema(_RANGE_SCHEMA)
+]
+PowerChoices = Annotated[
+    tuple[PositivePower, ...],
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "examples": ["1000 W"]},
+                {"type": "array", "items": {"type": "string"}},
+                {
+                    "type": "object",
+                    "properties": {key: {"type": "string"} for key in ("from", "to", "step")},
+                    "required": ["from", "to", "step"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+WholeNumber = Annotated[int, Field(strict=True, ge=1)]
+Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-/ ]*$", max_length=80)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
+        validate_default=False,
+    )
+
+
+class Zone(_Model):
+    """A sparing zone, or a class of identical ones."""
+
+    name: Name
+    count: WholeNumber = 1
+    """How many identical zones of this kind there are."""
+    racks: Counts
+    """Racks per zone, spares included; a range where the number bought is free."""
+    designs: tuple[Name, ...] | None = None
+    """Names of the block designs this zone may take; all when left out."""
+    relative_speed: Annotated[float, Field(gt=0)] = 1.0
+    """Speed of this zone's GPUs relative to the baseline GPU; a synchronous job runs at the slowest zone's scale."""
+
+    @field_validator("racks")
+    @classmethod
+    def _some_racks(cls, value: tuple[int, ...]) -> tuple[int, ...]:
+        if min(value) < 1:
+            raise ValueError("expected at least 1 rack")
+        return value
+
+
+class DesignPower(_Model):
+    """What the parts of a rack draw."""
+
+    gpu_full_limit: PositivePower
+    """The limit at which a GPU runs at full speed: hardware scale 1."""
+    gpu_limits: PowerChoices | None = None
+    """GPU power limits to choose from; the full limit alone when left out."""
+    tray_other: Power
+    """Draw of a working tray besides its GPUs."""
+    tray_idle: Power
+    """Draw of an idle (spare) tray, its GPUs included."""
+    rack_rest: Power = 0.0
+    """Draw of the rest of the rack: switches, fans, power conversion."""
+
+    @field_validator("gpu_limits", mode="before")
+    @classmethod
+    def _expand(cls, value: object) -> object:
+        if value is None:
+            return None
+        choices = _power_choices(value)
+        assert isinstance(choices, tuple)
+        return tuple(units.write(power, units.POWER) for power in choices)
+
+    @model_validator(mode="after")
+    def _within_full(self) -> Self:
+        if self.gpu_limits and max(self.gpu_limits) > self.gpu_full_limit * (1 + 1e-12):
+            raise ValueError(
+                f"gpu_limits: expected limits of at most gpu_full_limit ({units.show(self.gpu_full_limit, units.POWER)})"
+            )
+        return self
+
+
+class BlockDesign(_Model):
+    """A way to build compute blocks: the choice of K, with what it costs and draws."""
+
+    name: Name
+    trays_per_block: WholeNumber
+    """K, spares included."""
+    gpus_per_tray: WholeNumber
+    blocks_per_rack: WholeNumber = 1
+    intra_block_spares: Counts
+    """Choices of I, the idle spare trays of a block."""
+    inter_block_spares: Counts
+    """Choices of R, the idle spare blocks of a zone."""
+    rack_price: Money | None = None
+    power: DesignPower | None = None
+
+    @field_validator("intra_block_spares")
+    @classmethod
+    def _trays_left(cls, value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        trays = info.data.get("trays_per_block")
+        if trays is not None and max(value) >= trays:
+            raise ValueError(f"expected fewer spare trays than trays_per_block ({trays})")
+        return value
+
+
+class FaultClass(_Model):
+    """Faults of one kind of unit, at a constant rate, given as an MTBF or as a rate."""
+
+    mtbf: PositiveTime | None = None
+    """Mean time between failures of one unit."""
+    rate: Rate | None = None
+    """Faults of one unit per time."""
+
+    @model_validator(mode="after")
+    def _one_of(self) -> Self:
+        if (self.mtbf is None) == (self.rate is None):
+            raise ValueError(
+                'expected exactly one of mtbf (such as "20000 h") and rate (such as "0.001 per day")'
+            )
+        return self
+
+    @property
+    def per_hour(self) -> float:
+        """Faults of one unit per hour."""
+        return float(self.rate if self.mtbf is None else 1.0 / self.mtbf)
+
+
+class RepairTime(_Model):
+    """Mean time from a fault to the unit's return; with ample crews only the mean matters."""
+
+    hands_on: Time
+    """Mean time that a crew works on the unit."""
+    off_crew: Time = 0.0
+    """Mean delay that holds no crew: diagnosis queue elsewhere, parts, vendor."""
+
+    @property
+    def mttr(self) -> float:
+        """Mean time to repair, h."""
+        return float(self.hands_on + self.off_crew)
+
+
+def _spans(value: object) -> object:
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+)\s+racks?\s*", value)
+        if match:
+            return int(match[1])
+    if value in ("zone", "site") or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
+        return value
+    raise ValueError(
+        'expected what the domain takes down: "zone", "site" or a number of racks such as "8 racks"'
+    )
+
+
+class FaultDomain(FaultClass):
+    """Anything besides trays and racks whose fault takes other things down: cooling unit, power feed, leaf switch."""
+
+    name: Name
+    spans: Annotated[
+        int | Literal["zone", "site"],
+        BeforeValidator(_spans),
+        PlainSerializer(lambda v: f"{v} racks" if isinstance(v, int) else v, when_used="json"),
+        WithJsonSchema({"type": "string", "examples": ["8 racks", "zone", "site"]}),
+    ]
+    """Its blast radius: a number of racks, the zone or the site."""
+    repair: RepairTime
+    """Its repair time, where a repair plan does not state another."""
+
+
+class Failures(_Model):
+    """Fault rates by class."""
+
+    tray: FaultClass
+    rack: FaultClass | None = None
+    domains: tuple[FaultDomain, ...] = ()
+    software: FaultClass | None = None
+    """Interruptions of the whole job that need no repair."""
+
+
+class RepairPlan(_Model):
+    """A way to repair: mean repair time by fault class, and what it costs per zone that takes it."""
+
+    name: Name
+    tray: RepairTime
+    rack: RepairTime | None = None
+    domains: dict[Name, RepairTime] = Field(default_factory=dict)
+    """Repair times of fault domains below the site, where they differ from the domain's own."""
+    yearly_cost: YearlyMoney = 0.0
+    """Yearly cost of the plan for one zone."""
+
+
+class CheckpointPlan(_Model):
+    """When to save, and what saving, detecting a fault and restarting take."""
+
+    name: Name
+    period: PositiveTime | Literal["best"]
+    """Work between two saves; "best" takes the best period at the plan's interruption rate."""
+    save: Time
+    detection: Time
+    restart: Time
+    yearly_cost: YearlyMoney = 0.0
+
+    @field_validator("period", mode="before")
+    @classmethod
+    def _period(cls, value: object) -> object:
+        if isinstance(value, str) and value != "best" and not re.match(r"\s*[-+.\d]", value):
+            raise ValueError('expected a time such as "250 s", or "best"')
+        return value
+
+    @model_validator(mode="after")
+    def _best_needs_a_save(self) -> Self:
+        if self.period == "best" and self.save == 0:
+            raise ValueError("save: expected a time above zero: with free saves there is no best period")
+        return self
+
+
+class PowerCurve(_Model):
+    """Hardware scale 1 − a(1−f)^b of a GPU limited to a share f of its full limit."""
+
+    a: Annotated[float, Field(gt=0)]
+    b: Annotated[float, Field(ge=1)]
+    valid_from: Annotated[float, Field(gt=0, le=1)]
+    """Smallest share f the curve was measured at; lower limits are left out of the choices."""
+
+
+class PowerPoint(_Model):
+    """One measured point: share of the full GPU limit, throughput relative to full."""
+
+    limit: Annotated[float, Field(gt=0, le=1)]
+    scale: Annotated[float, Field(gt=0)]
+
+
+class RackPowerRelation(_Model):
+    """Speed gained when idle spares leave power to the working trays of a rack with a fixed limit.
+
+    ratio = (K − idle_draw·I)/(K − I), scale = ratio^(ln gain / ln at_ratio).
+    """
+
+    idle_draw: Annotated[float, Field(ge=0, lt=1)]
+    """Draw of an idle spare tray as a share of a working one at the common limit."""
+    gain: Annotated[float, Field(ge=1)]
+    at_ratio: Annotated[float, Field(gt=1)]
+
+
+class HardwareScale(_Model):
+    """Speed of a GPU by its power: exactly one of the four forms, or none for a constant 1."""
+
+    fixed_gain_with_spares: Annotated[float, Field(gt=0)] | None = None
+    """Scale of every design with intra-block spares; 1 without."""
+    power_curve: PowerCurve | None = None
+    power_table: tuple[PowerPoint, ...] | None = None
+    """Measured points, made concave by their upper envelope."""
+    rack_power: RackPowerRelation | None = None
+
+    @field_validator("power_table")
+    @classmethod
+    def _table(cls, value: tuple[PowerPoint, ...] | None) -> tuple[PowerPoint, ...] | None:
+        if value is None:
+            return None
+        limits = [point.limit for point in value]
+        if len(limits) < 2 or sorted(set(limits)) != limits:
+            raise ValueError("expected at least two points with increasing limits")
+        if limits[-1] != 1 or value[-1].scale != 1:
+            raise ValueError("expected the last point to be limit 1, scale 1 (the full GPU limit)")
+        return value
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        given = [name for name in type(self).model_fields if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"expected exactly one of {', '.join(type(self).model_fields)}")
+        return self
+
+
+class LlmScale(_Model):
+    """Training speed by working GPUs per block, 1 at the reference block size: a ring form or a table."""
+
+    reference_gpus: WholeNumber
+    ring_overhead: Annotated[float, Field(ge=0, le=1)] | None = None
+    """g(n)/g(reference), g(n) = n/(1 + overhead (n − 1))."""
+    table: dict[Annotated[int, Field(ge=1)], Annotated[float, Field(gt=0)]] | None = None
+    """Working GPUs per block: speed; linear in log2 of the size between points, refused outside."""
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if (self.ring_overhead is None) == (self.table is None):
+            raise ValueError("expected exactly one of ring_overhead and table")
+        if self.table is not None and not min(self.table) <= self.reference_gpus <= max(self.table):
+            raise ValueError("reference_gpus: expected a size within the table")
+        return self
+
+
+class SitePower(_Model):
+    """Limits and prices of power."""
+
+    rack_limit: PositivePower | None = None
+    pue: Annotated[float, Field(ge=1)] = 1.0
+    energy_price: EnergyPrice | None = None
+    grid_intensity: GridIntensity | None = None
+
+
+class Economics(_Model):
+    """How capital and yearly cost become one cost."""
+
+    amortisation: PositiveTime = 4 * units.HOURS_PER_YEAR
+    """Years over which capital is spread, without discount."""
+    site_capital: MoneyPerPower | None = None
+    """Capital of the building and its power, per IT power drawn."""
+
+
+class WorkingGpus(_Model):
+    """Range of the number of GPUs the job uses."""
+
+    minimum: WholeNumber | None = None
+    maximum: WholeNumber | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.minimum is not None and self.maximum is not None and self.minimum > self.maximum:
+            raise ValueError("expected minimum <= maximum")
+        return self
+
+
+class Limits(_Model):
+    """Caps and floors that a plan must meet."""
+
+    capital: Money | None = None
+    yearly_cost: YearlyMoney | None = None
+    site_power: Power | None = None
+    """Cap on PUE times the IT power."""
+    it_power: Power | None = None
+    floor: WholeNumber | None = None
+    """Rack positions of the whole site."""
+    working_gpus: WorkingGpus = WorkingGpus()
+    availability: Annotated[float, Field(gt=0, lt=1)] | None = None
+    """Smallest availability A."""
+
+
+class Objective(_Model):
+    """What the plan is chosen for."""
+
+    kind: Literal["goodput", "cost", "goodput_per_dollar"] = "goodput"
+    """Most goodput, least cost for a goodput target, or most goodput per unit of yearly cost."""
+    goodput_target: Annotated[float, Field(gt=0)] | None = None
+    """Baseline GPUs, for kind cost."""
+
+    @model_validator(mode="after")
+    def _target(self) -> Self:
+        if self.kind == "cost" and self.goodput_target is None:
+            raise ValueError("goodput_target: required with kind: cost")
+        if self.kind != "cost" and self.goodput_target is not None:
+            raise ValueError("goodput_target: only used with kind: cost; take it out")
+        return self
+
+
+class Job(_Model):
+    """A job of a given size, to be timed on each plan."""
+
+    useful_gpu_hours: Annotated[float, Field(gt=0)]
+    """Useful GPU-hours of the baseline GPU."""
+
+
+class Scenario(_Model):
+    """A named what-if: overrides applied in the order written."""
+
+    description: str = ""
+    overrides: dict[str, Any]
+    """Dotted path: new value, or a multiple of the old one such as "0.5x"."""
+
+
+class Instance(_Model):
+    """A procurement instance: everything spareopt needs to choose a plan."""
+
+    schema_version: Literal[1]
+    name: Name
+    description: str = ""
+    currency: Literal["USD", "EUR", "GBP", "CNY", "JPY"] = "USD"
+    notes: tuple[str, ...] = ()
+    """Assumptions and gaps a reader of the plan should know."""
+    zones: Annotated[tuple[Zone, ...], Field(min_length=1)]
+    designs: Annotated[tuple[BlockDesign, ...], Field(min_length=1)]
+    failures: Failures
+    repair_plans: Annotated[tuple[RepairPlan, ...], Field(min_length=1)]
+    checkpoint_plans: Annotated[tuple[CheckpointPlan, ...], Field(min_length=1)]
+    hardware_scale: HardwareScale | None = None
+    llm_scale: LlmScale | None = None
+    placement_group: WholeNumber | None = None
+    """GPUs per placement group: the job's working GPUs in each zone come in whole groups."""
+    power: SitePower = SitePower()
+    economics: Economics = Economics()
+    limits: Limits = Limits()
+    objective: Objective = Objective()
+    job: Job | None = None
+    scenarios: dict[Name, Scenario] = Field(default_factory=dict)
+
+    _applied: tuple[str, ...] = PrivateAttr(default=())
+
+    @property
+    def applied(self) -> tuple[str, ...]:
+        """The scenarios and overrides that made this instance from its file, in order."""
+        return self._applied
+
+    def resolved(self) -> dict[str, Any]:
+        """The instance as plain data with units, without its scenarios; reads back to an equal instance."""
+        return self.model_dump(
+            mode="json", exclude={"scenarios"}, exclude_none=True, context={"currency": self.currency}
+        )
+
+    def input_hash(self) -> str:
+        """SHA-256 of the resolved instance: the same decisions problem has the same hash."""
+        text = json.dumps(self.resolved(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def consistency_faults(instance: Instance) -> list[Fault]:
+    """Everything that each field allows but the instance as a whole does not."""
+    faults: list[Fault] = []
+    for field in ("zones", "designs", "repair_plans", "checkpoint_plans"):
+        faults += _repeated_names(field, [item.name for item in getattr(instance, field)])
+    faults += _repeated_names("failures.domains", [domain.name for domain in instance.failures.domains])
+    faults += _unknown_designs(instance)
+    faults += _domain_faults(instance)
+    faults += _repair_faults(instance)
+    faults += _power_faults(instance)
+    faults += _money_faults(instance)
+    faults += _scale_faults(instance)
+    return faults
+
+
+def _repeated_names(field: str, names: list[str]) -> list[Fault]:
+    return [
+        Fault(f"{field}.{i}.name", f"name {name!r} is already used; give each its own")
+        for i, name in enumerate(names)
+        if name in names[:i]
+    ]
+
+
+def _unknown_designs(instance: Instance) -> list[Fault]:
+    known = [design.name for design in instance.designs]
+    faults = []
+    for i, zone in enumerate(instance.zones):
+        if zone.designs is not None and not zone.designs:
+            faults.append(
+                Fault(f"zones.{i}.designs", "expected at least one design, or leave the field out for all")
+            )
+        for name in zone.designs or ():
+            if name not in known:
+                faults.append(
+                    Fault(
+                        f"zones.{i}.designs", f"unknown design {name!r}; expected one of {', '.join(known)}"
+                    )
+                )
+    for i, design in enumerate(instance.designs):
+        fewest = min(
+            (
+                max(zone.racks) * design.blocks_per_rack
+                for zone in instance.zones
+                if zone.designs is None or design.name in zone.designs
+            ),
+            default=None,
+        )
+        if fewest is not None and min(design.inter_block_spares) >= fewest:
+            faults.append(
+                Fault(
+                    f"designs.{i}.inter_block_spares",
+                    f"expected fewer spare blocks than the zone has blocks ({fewest})",
+                )
+            )
+    return faults
+
+
+def _domain_faults(instance: Instance) -> list[Fault]:
+    """Domains must nest: each span divides the next, or they are no tree."""
+    spans = sorted({d.spans for d in instance.failures.domains if isinstance(d.spans, int)})
+    faults = []
+    for small, large in zip(spans, spans[1:], strict=False):
+        if large % small:
+            faults.append(
+                Fault(
+                    "failures.domains",
+                    f"domains of {small} and {large} racks cross each other; expected spans that divide one "
+                    "another, so that the domains form a tree",
+                )
+            )
+    reserved = {"tray", "rack", "software", "block", "zone", "site"}
+    for i, domain in enumerate(instance.failures.domains):
+        if domain.name in reserved:
+            faults.append(
+                Fault(f"failures.domains.{i}.name", f"{domain.name!r} is taken; choose another name")
+            )
+    return faults
+
+
+def _repair_faults(instance: Instance) -> list[Fault]:
+    domains = {domain.name: domain for domain in instance.failures.domains}
+    faults = []
+    for i, plan in enumerate(instance.repair_plans):
+        if instance.failures.rack is not None and plan.rack is None:
+            faults.append(
+                Fault(
+                    f"repair_plans.{i}",
+                    f"plan {plan.name!r} lacks rack: racks fail, so their repair time is needed",
+                )
+            )
+        for name in plan.domains:
+            if name not in domains:
+                known = ", ".join(domains) or "none"
+                faults.append(
+                    Fault(f"repair_plans.{i}.domains.{name}", f"unknown fault domain; known: {known}")
+                )
+            elif domains[name].spans == "site":
+                faults.append(
+                    Fault(
+                        f"repair_plans.{i}.domains.{name}",
+                        "a site domain is shared by all zones: state its repair time in failures.domains instead",
+                    )
+                )
+    return faults
+
+
+def _power_faults(instance: Instance) -> list[Fault]:
+    faults = []
+    needs = {
+        "limits.site_power": instance.limits.site_power,
+        "limits.it_power": instance.limits.it_power,
+        "power.rack_limit": instance.power.rack_limit,
+        "power.energy_price": instance.power.energy_price,
+        "power.grid_intensity": instance.power.grid_intensity,
+        "economics.site_capital": instance.economics.site_capital,
+    }
+    scale = instance.hardware_scale
+    if scale is not None and (scale.power_curve or scale.power_table):
+        needs["hardware_scale"] = 1.0
+    for i, design in enumerate(instance.designs):
+        if design.power is None:
+            faults += [
+                Fault(field, f"needs the power of every design; design {design.name!r} has no power")
+                for field, value in needs.items()
+                if value is not None
+            ]
+        elif design.power.gpu_limits and not (scale is not None and (scale.power_curve or scale.power_table)):
+            faults.append(
+                Fault(
+                    f"designs.{i}.power.gpu_limits",
+                    "needs hardware_scale.power_curve or power_table: without one a lower limit costs no speed",
+                )
+            )
+    return faults
+
+
+def _money_faults(instance: Instance) -> list[Fault]:
+    faults = []
+    priceless = [design.name for design in instance.designs if design.rack_price is None]
+    if priceless:
+        if instance.limits.capital is not None:
+            faults.append(
+                Fault(
+                    "limits.capital",
+                    f"needs the price of every design; no rack_price in {', '.join(priceless)}",
+                )
+            )
+        if instance.objective.kind != "goodput":
+            faults.append(
+                Fault(
+                    "objective.kind",
+                    f"{instance.objective.kind} needs the price of every design; no rack_price in {', '.join(priceless)}",
+                )
+            )
+    return faults
+
+
+def _scale_faults(instance: Instance) -> list[Fault]:
+    table = instance.llm_scale.table if instance.llm_scale is not None else None
+    if table is None:
+        return []
+    faults = []
+    for i, design in enumerate(instance.designs):
+        for spares in design.intra_block_spares:
+            working = (design.trays_per_block - spares) * design.gpus_per_tray
+            if not min(table) <= working <= max(table):
+                faults.append(
+                    Fault(
+                        f"designs.{i}.intra_block_spares",
+                        f"a block of {design.name!r} with {spares} spare trays has {working} working GPUs, outside "
+                        f"llm_scale.table ({min(table)} to {max(table)})",
+                    )
+                )
+    return faults
