@@ -4,155 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import re
-from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    FieldSerializationInfo,
-    PlainSerializer,
-    PrivateAttr,
-    ValidationInfo,
-    WithJsonSchema,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from spareopt import units
-from spareopt.errors import Fault
+from spareopt.fields import (
+    Counts,
+    EnergyPrice,
+    GridIntensity,
+    Money,
+    MoneyPerPower,
+    Name,
+    PositivePower,
+    PositiveTime,
+    Power,
+    PowerChoices,
+    Rate,
+    Spans,
+    Time,
+    WholeNumber,
+    YearlyMoney,
+)
 
 SCHEMA_VERSION = 1
-MAX_CHOICES = 10_000  # a longer range is a slip of the pen (a missing step), not a plan
-
-
-def _quantity(kind: units.Kind, *, positive: bool) -> Any:
-    """The annotation of a field that is written with its unit and held as a float in the canonical one."""
-
-    def read(value: object, info: ValidationInfo) -> float:
-        result = units.parse(value, kind, _currency(info))
-        if result < 0 or (positive and result == 0):
-            raise ValueError(f"expected {kind.name} {'above' if positive else 'of at least'} zero")
-        return result
-
-    def dump(value: float | str, info: FieldSerializationInfo) -> str:
-        if isinstance(value, str):  # a word the field allows beside quantities, such as "best"
-            return value
-        return units.write(value, kind, _currency(info))
-
-    schema = {"type": "string", "description": f"{kind.name} with its unit", "examples": [kind.example]}
-    return Annotated[
-        float, BeforeValidator(read), PlainSerializer(dump, when_used="json"), WithJsonSchema(schema)
-    ]
-
-
-def _currency(info: ValidationInfo | FieldSerializationInfo) -> str:
-    context = info.context
-    name = context.get("currency", "USD") if isinstance(context, dict) else "USD"
-    return name if name in units.CURRENCIES else "USD"
-
-
-Time = _quantity(units.TIME, positive=False)
-PositiveTime = _quantity(units.TIME, positive=True)
-Rate = _quantity(units.RATE, positive=True)
-Power = _quantity(units.POWER, positive=False)
-PositivePower = _quantity(units.POWER, positive=True)
-Money = _quantity(units.MONEY, positive=False)
-YearlyMoney = _quantity(units.MONEY_PER_YEAR, positive=False)
-MoneyPerPower = _quantity(units.MONEY_PER_POWER, positive=False)
-EnergyPrice = _quantity(units.ENERGY_PRICE, positive=False)
-GridIntensity = _quantity(units.GRID_INTENSITY, positive=False)
-
-
-def _whole(value: object, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError(f"expected {what}")
-    return value
-
-
-def _choices(value: object) -> object:
-    """A number, a list of numbers, or a range {from, to, step} as a sorted tuple without repeats."""
-    if isinstance(value, Mapping):
-        _range_keys(value)
-        low, high = (
-            _whole(value["from"], "a whole number in 'from'"),
-            _whole(value["to"], "a whole number in 'to'"),
-        )
-        step = _whole(value.get("step", 1), "a whole number in 'step'")
-        if step < 1 or high < low:
-            raise ValueError("expected a range with from <= to and step >= 1")
-        if (high - low) // step >= MAX_CHOICES:
-            raise ValueError(f"expected at most {MAX_CHOICES:,} choices; use a larger step")
-        return tuple(range(low, high + 1, step))
-    items = list(value) if isinstance(value, list | tuple) else [value]
-    numbers = [_whole(item, "a whole number, a list of them, or a range {from, to, step}") for item in items]
-    if not numbers:
-        raise ValueError("expected at least one choice")
-    return tuple(sorted(set(numbers)))
-
-
-def _power_choices(value: object) -> object:
-    """A power, a list of powers, or a range {from, to, step}, in kW, sorted, without repeats."""
-    if isinstance(value, Mapping):
-        _range_keys(value, need_step=True)
-        low, high, step = (units.parse(value[key], units.POWER) for key in ("from", "to", "step"))
-        if step <= 0 or high < low:
-            raise ValueError("expected a range with from <= to and a step above zero")
-        count = math.floor((high - low) / step + 1e-9) + 1
-        if count > MAX_CHOICES:
-            raise ValueError(f"expected at most {MAX_CHOICES:,} choices; use a larger step")
-        return tuple(round(low + i * step, 9) for i in range(count))
-    items = list(value) if isinstance(value, list | tuple) else [value]
-    powers = [item if isinstance(item, float) else units.parse(item, units.POWER) for item in items]
-    if not powers:
-        raise ValueError("expected at least one choice")
-    return tuple(sorted(set(powers)))
-
-
-def _range_keys(value: Mapping[Any, Any], need_step: bool = False) -> None:
-    needed = {"from", "to", "step"} if need_step else {"from", "to"}
-    if not needed <= set(value) <= {"from", "to", "step"}:
-        raise ValueError("expected a range with the keys from, to and step")
-
-
-_RANGE_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        {"type": "integer"},
-        {"type": "array", "items": {"type": "integer"}},
-        {
-            "type": "object",
-            "properties": {key: {"type": "integer"} for key in ("from", "to", "step")},
-            "required": ["from", "to"],
-            "additionalProperties": False,
-        },
-    ]
-}
-Counts = Annotated[
-    tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_choices), WithJsonSchema(_RANGE_SCHEMA)
-]
-PowerChoices = Annotated[
-    tuple[PositivePower, ...],
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": "string", "examples": ["1000 W"]},
-                {"type": "array", "items": {"type": "string"}},
-                {
-                    "type": "object",
-                    "properties": {key: {"type": "string"} for key in ("from", "to", "step")},
-                    "required": ["from", "to", "step"],
-                    "additionalProperties": False,
-                },
-            ]
-        }
-    ),
-]
-WholeNumber = Annotated[int, Field(strict=True, ge=1)]
-Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-/ ]*$", max_length=80)]
 
 
 class _Model(BaseModel):
@@ -200,20 +76,11 @@ class DesignPower(_Model):
     rack_rest: Power = 0.0
     """Draw of the rest of the rack: switches, fans, power conversion."""
 
-    @field_validator("gpu_limits", mode="before")
-    @classmethod
-    def _expand(cls, value: object) -> object:
-        if value is None:
-            return None
-        choices = _power_choices(value)
-        assert isinstance(choices, tuple)
-        return tuple(units.write(power, units.POWER) for power in choices)
-
     @model_validator(mode="after")
     def _within_full(self) -> Self:
         if self.gpu_limits and max(self.gpu_limits) > self.gpu_full_limit * (1 + 1e-12):
             raise ValueError(
-                f"gpu_limits: expected limits of at most gpu_full_limit ({units.show(self.gpu_full_limit, units.POWER)})"
+                f"gpu_limits: expected at most gpu_full_limit ({units.show(self.gpu_full_limit, units.POWER)})"
             )
         return self
 
@@ -253,15 +120,16 @@ class FaultClass(_Model):
     @model_validator(mode="after")
     def _one_of(self) -> Self:
         if (self.mtbf is None) == (self.rate is None):
-            raise ValueError(
-                'expected exactly one of mtbf (such as "20000 h") and rate (such as "0.001 per day")'
-            )
+            raise ValueError('expected exactly one of mtbf (such as "20000 h") and rate (such as "0.001 per day")')
         return self
 
     @property
     def per_hour(self) -> float:
         """Faults of one unit per hour."""
-        return float(self.rate if self.mtbf is None else 1.0 / self.mtbf)
+        if self.mtbf is not None:
+            return 1.0 / self.mtbf
+        assert self.rate is not None
+        return self.rate
 
 
 class RepairTime(_Model):
@@ -275,31 +143,14 @@ class RepairTime(_Model):
     @property
     def mttr(self) -> float:
         """Mean time to repair, h."""
-        return float(self.hands_on + self.off_crew)
-
-
-def _spans(value: object) -> object:
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+)\s+racks?\s*", value)
-        if match:
-            return int(match[1])
-    if value in ("zone", "site") or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
-        return value
-    raise ValueError(
-        'expected what the domain takes down: "zone", "site" or a number of racks such as "8 racks"'
-    )
+        return self.hands_on + self.off_crew
 
 
 class FaultDomain(FaultClass):
     """Anything besides trays and racks whose fault takes other things down: cooling unit, power feed, leaf switch."""
 
     name: Name
-    spans: Annotated[
-        int | Literal["zone", "site"],
-        BeforeValidator(_spans),
-        PlainSerializer(lambda v: f"{v} racks" if isinstance(v, int) else v, when_used="json"),
-        WithJsonSchema({"type": "string", "examples": ["8 racks", "zone", "site"]}),
-    ]
+    spans: Spans
     """Its blast radius: a number of racks, the zone or the site."""
     repair: RepairTime
     """Its repair time, where a repair plan does not state another."""
@@ -548,179 +399,3 @@ class Instance(_Model):
         """SHA-256 of the resolved instance: the same decisions problem has the same hash."""
         text = json.dumps(self.resolved(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def consistency_faults(instance: Instance) -> list[Fault]:
-    """Everything that each field allows but the instance as a whole does not."""
-    faults: list[Fault] = []
-    for field in ("zones", "designs", "repair_plans", "checkpoint_plans"):
-        faults += _repeated_names(field, [item.name for item in getattr(instance, field)])
-    faults += _repeated_names("failures.domains", [domain.name for domain in instance.failures.domains])
-    faults += _unknown_designs(instance)
-    faults += _domain_faults(instance)
-    faults += _repair_faults(instance)
-    faults += _power_faults(instance)
-    faults += _money_faults(instance)
-    faults += _scale_faults(instance)
-    return faults
-
-
-def _repeated_names(field: str, names: list[str]) -> list[Fault]:
-    return [
-        Fault(f"{field}.{i}.name", f"name {name!r} is already used; give each its own")
-        for i, name in enumerate(names)
-        if name in names[:i]
-    ]
-
-
-def _unknown_designs(instance: Instance) -> list[Fault]:
-    known = [design.name for design in instance.designs]
-    faults = []
-    for i, zone in enumerate(instance.zones):
-        if zone.designs is not None and not zone.designs:
-            faults.append(
-                Fault(f"zones.{i}.designs", "expected at least one design, or leave the field out for all")
-            )
-        for name in zone.designs or ():
-            if name not in known:
-                faults.append(
-                    Fault(
-                        f"zones.{i}.designs", f"unknown design {name!r}; expected one of {', '.join(known)}"
-                    )
-                )
-    for i, design in enumerate(instance.designs):
-        fewest = min(
-            (
-                max(zone.racks) * design.blocks_per_rack
-                for zone in instance.zones
-                if zone.designs is None or design.name in zone.designs
-            ),
-            default=None,
-        )
-        if fewest is not None and min(design.inter_block_spares) >= fewest:
-            faults.append(
-                Fault(
-                    f"designs.{i}.inter_block_spares",
-                    f"expected fewer spare blocks than the zone has blocks ({fewest})",
-                )
-            )
-    return faults
-
-
-def _domain_faults(instance: Instance) -> list[Fault]:
-    """Domains must nest: each span divides the next, or they are no tree."""
-    spans = sorted({d.spans for d in instance.failures.domains if isinstance(d.spans, int)})
-    faults = []
-    for small, large in zip(spans, spans[1:], strict=False):
-        if large % small:
-            faults.append(
-                Fault(
-                    "failures.domains",
-                    f"domains of {small} and {large} racks cross each other; expected spans that divide one "
-                    "another, so that the domains form a tree",
-                )
-            )
-    reserved = {"tray", "rack", "software", "block", "zone", "site"}
-    for i, domain in enumerate(instance.failures.domains):
-        if domain.name in reserved:
-            faults.append(
-                Fault(f"failures.domains.{i}.name", f"{domain.name!r} is taken; choose another name")
-            )
-    return faults
-
-
-def _repair_faults(instance: Instance) -> list[Fault]:
-    domains = {domain.name: domain for domain in instance.failures.domains}
-    faults = []
-    for i, plan in enumerate(instance.repair_plans):
-        if instance.failures.rack is not None and plan.rack is None:
-            faults.append(
-                Fault(
-                    f"repair_plans.{i}",
-                    f"plan {plan.name!r} lacks rack: racks fail, so their repair time is needed",
-                )
-            )
-        for name in plan.domains:
-            if name not in domains:
-                known = ", ".join(domains) or "none"
-                faults.append(
-                    Fault(f"repair_plans.{i}.domains.{name}", f"unknown fault domain; known: {known}")
-                )
-            elif domains[name].spans == "site":
-                faults.append(
-                    Fault(
-                        f"repair_plans.{i}.domains.{name}",
-                        "a site domain is shared by all zones: state its repair time in failures.domains instead",
-                    )
-                )
-    return faults
-
-
-def _power_faults(instance: Instance) -> list[Fault]:
-    faults = []
-    needs = {
-        "limits.site_power": instance.limits.site_power,
-        "limits.it_power": instance.limits.it_power,
-        "power.rack_limit": instance.power.rack_limit,
-        "power.energy_price": instance.power.energy_price,
-        "power.grid_intensity": instance.power.grid_intensity,
-        "economics.site_capital": instance.economics.site_capital,
-    }
-    scale = instance.hardware_scale
-    if scale is not None and (scale.power_curve or scale.power_table):
-        needs["hardware_scale"] = 1.0
-    for i, design in enumerate(instance.designs):
-        if design.power is None:
-            faults += [
-                Fault(field, f"needs the power of every design; design {design.name!r} has no power")
-                for field, value in needs.items()
-                if value is not None
-            ]
-        elif design.power.gpu_limits and not (scale is not None and (scale.power_curve or scale.power_table)):
-            faults.append(
-                Fault(
-                    f"designs.{i}.power.gpu_limits",
-                    "needs hardware_scale.power_curve or power_table: without one a lower limit costs no speed",
-                )
-            )
-    return faults
-
-
-def _money_faults(instance: Instance) -> list[Fault]:
-    faults = []
-    priceless = [design.name for design in instance.designs if design.rack_price is None]
-    if priceless:
-        if instance.limits.capital is not None:
-            faults.append(
-                Fault(
-                    "limits.capital",
-                    f"needs the price of every design; no rack_price in {', '.join(priceless)}",
-                )
-            )
-        if instance.objective.kind != "goodput":
-            faults.append(
-                Fault(
-                    "objective.kind",
-                    f"{instance.objective.kind} needs the price of every design; no rack_price in {', '.join(priceless)}",
-                )
-            )
-    return faults
-
-
-def _scale_faults(instance: Instance) -> list[Fault]:
-    table = instance.llm_scale.table if instance.llm_scale is not None else None
-    if table is None:
-        return []
-    faults = []
-    for i, design in enumerate(instance.designs):
-        for spares in design.intra_block_spares:
-            working = (design.trays_per_block - spares) * design.gpus_per_tray
-            if not min(table) <= working <= max(table):
-                faults.append(
-                    Fault(
-                        f"designs.{i}.intra_block_spares",
-                        f"a block of {design.name!r} with {spares} spare trays has {working} working GPUs, outside "
-                        f"llm_scale.table ({min(table)} to {max(table)})",
-                    )
-                )
-    return faults

@@ -16,8 +16,9 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from spareopt import instance as models
+from spareopt.consistency import consistency_faults
 from spareopt.errors import Fault, InputError
-from spareopt.instance import SCHEMA_VERSION, Instance, consistency_faults
+from spareopt.instance import SCHEMA_VERSION, Instance
 from spareopt.overrides import OverrideError, apply_override
 
 MAX_FILE_BYTES = 10_000_000
@@ -52,9 +53,7 @@ def check_scenarios(source: str | Path) -> list[Fault]:
         try:
             read_instance(source, scenarios=[name])
         except InputError as error:
-            faults += [
-                Fault(f"scenarios.{name}: {fault.field}", fault.message, fault.line) for fault in error.faults
-            ]
+            faults += [Fault(f"scenarios.{name}: {fault.field}", fault.message, fault.line) for fault in error.faults]
     return faults
 
 
@@ -66,9 +65,7 @@ def locate(source: str | Path) -> Path:
     if path.is_file():
         return path
     if path.is_dir():
-        raise InputError(
-            str(source), [Fault("", "is a folder; expected an instance file such as my-cluster.yaml")]
-        )
+        raise InputError(str(source), [Fault("", "is a folder; expected an instance file such as my-cluster.yaml")])
     names = instances.names()
     if str(source) in names:
         return instances.path(str(source))
@@ -84,9 +81,7 @@ def load_yaml(path: Path, label: str) -> tuple[dict[str, Any], Lines]:
     try:
         raw = path.read_bytes()
         if len(raw) > MAX_FILE_BYTES:
-            raise InputError(
-                label, [Fault("", f"is {len(raw):,} bytes; expected at most {MAX_FILE_BYTES:,}")]
-            )
+            raise InputError(label, [Fault("", f"is {len(raw):,} bytes; expected at most {MAX_FILE_BYTES:,}")])
         text = raw.decode("utf-8-sig")
     except OSError as error:
         raise InputError(label, [Fault("", f"can't be read: {error.strerror or error}")]) from None
@@ -99,9 +94,7 @@ def load_yaml(path: Path, label: str) -> tuple[dict[str, Any], Lines]:
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = " ".join(str(part) for part in (error.context, error.problem) if part)
-        raise InputError(
-            label, [Fault("", f"is not YAML: {message}", mark.line + 1 if mark else None)]
-        ) from None
+        raise InputError(label, [Fault("", f"is not YAML: {message}", mark.line + 1 if mark else None)]) from None
     except (YAMLError, ValueError, RecursionError) as error:
         raise InputError(label, [Fault("", f"is not YAML: {' '.join(str(error).split())[:200]}")]) from None
     if root is None:
@@ -139,17 +132,13 @@ def _plain_mapping(node: MappingNode, path: tuple[str | int, ...], lines: Lines,
             faults.append(Fault(_dotted(path), "expected a plain key", line))
             continue
         if key_node.tag.endswith(":merge"):
-            faults.append(
-                Fault(_dotted(path), "merge keys (<<) are not supported; write the fields out", line)
-            )
+            faults.append(Fault(_dotted(path), "merge keys (<<) are not supported; write the fields out", line))
             continue
         key = _scalar(key_node, path, faults)
         inner = (*path, key)
         if key in result:
             faults.append(
-                Fault(
-                    _dotted(inner), f"key given twice (first in line {lines[inner]}); keep one of them", line
-                )
+                Fault(_dotted(inner), f"key given twice (first in line {lines[inner]}); keep one of them", line)
             )
             continue
         result[key] = _plain(value_node, inner, lines, faults)
@@ -167,17 +156,10 @@ def _scalar(node: ScalarNode, path: tuple[str | int, ...], faults: list[Fault]) 
         return node.value.lower() in ("true", "yes", "on")
     try:
         if kind == "int":
-            return (
-                int(node.value.replace("_", ""), 0)
-                if not node.value.lstrip("+-0").isdigit()
-                else int(node.value)
-            )
+            return int(node.value.replace("_", ""), 0) if not node.value.lstrip("+-0").isdigit() else int(node.value)
         if kind == "float":
             return float(
-                node.value.replace("_", "")
-                .replace(".inf", "inf")
-                .replace(".nan", "nan")
-                .replace(".NaN", "nan")
+                node.value.replace("_", "").replace(".inf", "inf").replace(".nan", "nan").replace(".NaN", "nan")
             )
     except ValueError:
         return node.value
@@ -322,10 +304,6 @@ def _message(detail: Any) -> str:
 def _known_fields() -> list[str]:
     fields: set[str] = set()
     for model in vars(models).values():
-        if (
-            isinstance(model, type)
-            and issubclass(model, BaseModel)
-            and not isinstance(model, types.GenericAlias)
-        ):
+        if isinstance(model, type) and issubclass(model, BaseModel) and not isinstance(model, types.GenericAlias):
             fields |= set(model.model_fields)
     return sorted(fields)

@@ -1,0 +1,176 @@
+"""What each field of an instance allows but the instance as a whole does not."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from spareopt.errors import Fault
+from spareopt.instance import Instance
+
+
+def consistency_faults(instance: Instance) -> list[Fault]:
+    """Everything that each field allows but the instance as a whole does not."""
+    faults: list[Fault] = []
+    for field in ("zones", "designs", "repair_plans", "checkpoint_plans"):
+        faults += _repeated_names(field, [item.name for item in getattr(instance, field)])
+    faults += _repeated_names("failures.domains", [domain.name for domain in instance.failures.domains])
+    faults += _unknown_designs(instance)
+    faults += _domain_faults(instance)
+    faults += _repair_faults(instance)
+    faults += _power_faults(instance)
+    faults += _money_faults(instance)
+    faults += _scale_faults(instance)
+    return faults
+
+
+def _repeated_names(field: str, names: list[str]) -> list[Fault]:
+    return [
+        Fault(f"{field}.{i}.name", f"name {name!r} is already used; give each its own")
+        for i, name in enumerate(names)
+        if name in names[:i]
+    ]
+
+
+def _unknown_designs(instance: Instance) -> list[Fault]:
+    known = [design.name for design in instance.designs]
+    faults = []
+    for i, zone in enumerate(instance.zones):
+        if zone.designs is not None and not zone.designs:
+            faults.append(Fault(f"zones.{i}.designs", "expected at least one design, or leave the field out for all"))
+        for name in zone.designs or ():
+            if name not in known:
+                faults.append(
+                    Fault(f"zones.{i}.designs", f"unknown design {name!r}; expected one of {', '.join(known)}")
+                )
+    for i, design in enumerate(instance.designs):
+        fewest = min(
+            (
+                max(zone.racks) * design.blocks_per_rack
+                for zone in instance.zones
+                if zone.designs is None or design.name in zone.designs
+            ),
+            default=None,
+        )
+        if fewest is not None and min(design.inter_block_spares) >= fewest:
+            faults.append(
+                Fault(
+                    f"designs.{i}.inter_block_spares",
+                    f"expected fewer spare blocks than the zone has blocks ({fewest})",
+                )
+            )
+    return faults
+
+
+def _domain_faults(instance: Instance) -> list[Fault]:
+    """Domains must nest: each span divides the next, or they are no tree."""
+    spans = sorted({d.spans for d in instance.failures.domains if isinstance(d.spans, int)})
+    faults = []
+    for small, large in pairwise(spans):
+        if large % small:
+            faults.append(
+                Fault(
+                    "failures.domains",
+                    f"domains of {small} and {large} racks cross each other; expected spans that divide one "
+                    "another, so that the domains form a tree",
+                )
+            )
+    reserved = {"tray", "rack", "software", "block", "zone", "site"}
+    for i, domain in enumerate(instance.failures.domains):
+        if domain.name in reserved:
+            faults.append(Fault(f"failures.domains.{i}.name", f"{domain.name!r} is taken; choose another name"))
+    return faults
+
+
+def _repair_faults(instance: Instance) -> list[Fault]:
+    domains = {domain.name: domain for domain in instance.failures.domains}
+    faults = []
+    for i, plan in enumerate(instance.repair_plans):
+        if instance.failures.rack is not None and plan.rack is None:
+            faults.append(
+                Fault(
+                    f"repair_plans.{i}",
+                    f"plan {plan.name!r} lacks rack: racks fail, so their repair time is needed",
+                )
+            )
+        for name in plan.domains:
+            if name not in domains:
+                known = ", ".join(domains) or "none"
+                faults.append(Fault(f"repair_plans.{i}.domains.{name}", f"unknown fault domain; known: {known}"))
+            elif domains[name].spans == "site":
+                faults.append(
+                    Fault(
+                        f"repair_plans.{i}.domains.{name}",
+                        "a site domain is shared by all zones: state its repair time in failures.domains instead",
+                    )
+                )
+    return faults
+
+
+def _power_faults(instance: Instance) -> list[Fault]:
+    faults = []
+    needs: dict[str, object] = {
+        "limits.site_power": instance.limits.site_power,
+        "limits.it_power": instance.limits.it_power,
+        "power.rack_limit": instance.power.rack_limit,
+        "power.energy_price": instance.power.energy_price,
+        "power.grid_intensity": instance.power.grid_intensity,
+        "economics.site_capital": instance.economics.site_capital,
+    }
+    scale = instance.hardware_scale
+    if scale is not None and (scale.power_curve or scale.power_table):
+        needs["hardware_scale"] = 1.0
+    for i, design in enumerate(instance.designs):
+        if design.power is None:
+            faults += [
+                Fault(field, f"needs the power of every design; design {design.name!r} has no power")
+                for field, value in needs.items()
+                if value is not None
+            ]
+        elif design.power.gpu_limits and not (scale is not None and (scale.power_curve or scale.power_table)):
+            faults.append(
+                Fault(
+                    f"designs.{i}.power.gpu_limits",
+                    "needs hardware_scale.power_curve or power_table: without one a lower limit costs no speed",
+                )
+            )
+    return faults
+
+
+def _money_faults(instance: Instance) -> list[Fault]:
+    faults = []
+    priceless = [design.name for design in instance.designs if design.rack_price is None]
+    if priceless:
+        if instance.limits.capital is not None:
+            faults.append(
+                Fault(
+                    "limits.capital",
+                    f"needs the price of every design; no rack_price in {', '.join(priceless)}",
+                )
+            )
+        if instance.objective.kind != "goodput":
+            faults.append(
+                Fault(
+                    "objective.kind",
+                    f"{instance.objective.kind} needs every design's price; no rack_price in {', '.join(priceless)}",
+                )
+            )
+    return faults
+
+
+def _scale_faults(instance: Instance) -> list[Fault]:
+    table = instance.llm_scale.table if instance.llm_scale is not None else None
+    if table is None:
+        return []
+    faults = []
+    for i, design in enumerate(instance.designs):
+        for spares in design.intra_block_spares:
+            working = (design.trays_per_block - spares) * design.gpus_per_tray
+            if not min(table) <= working <= max(table):
+                faults.append(
+                    Fault(
+                        f"designs.{i}.intra_block_spares",
+                        f"a block of {design.name!r} with {spares} spare trays has {working} working GPUs, outside "
+                        f"llm_scale.table ({min(table)} to {max(table)})",
+                    )
+                )
+    return faults
