@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
+from functools import cache
 from typing import Any
 
+from pydantic import BaseModel
+
+from spareopt import instance as models
+from spareopt import units
 from spareopt.errors import Fault
 
 _MULTIPLE = re.compile(r"\s*([0-9.eE+-]+)\s*x\s*")
-_LEADING_NUMBER = re.compile(r"\s*([-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)(.*)", re.DOTALL)
-_MTBF_MULTIPLE = {"mtbf": ("rate", True), "rate": ("mtbf", False)}
+_LEADING_NUMBER = re.compile(rf"\s*({units.NUMBER})(.*)", re.DOTALL)
+_INVERSE = {"mtbf": "rate", "rate": "mtbf"}
 
 
 class OverrideError(ValueError):
@@ -26,38 +32,83 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
 
     Items of a list are named by their ``name`` or their place.  A value such as ``"0.5x"`` multiplies the number
     that stands there; ``mtbf`` and ``rate`` are each other's inverse, so either may be multiplied.  ``None`` takes
-    an optional field out.  Raises OverrideError where the path leads nowhere.
+    an optional field or an item of a list out.  Raises OverrideError where the path leads nowhere.
     """
-    keys = [key for key in path.split(".") if key]
-    if not keys:
+    parts = [part for part in path.split(".") if part]
+    if not parts:
         raise OverrideError(path, "expected a path such as limits.capital")
     node: Any = data
-    for depth, key in enumerate(keys[:-1]):
-        node = _step(node, key, ".".join(keys[:depth]), path)
-    key = keys[-1]
+    done: list[str] = []
+    while True:
+        key, parts = _first_key(node, parts)
+        if not parts:
+            break
+        node = _step(node, key, ".".join(done), path)
+        done.append(key)
     multiple = _MULTIPLE.fullmatch(value) if isinstance(value, str) else None
     if multiple is not None:
         _multiply(node, key, multiple[1], path)
     elif isinstance(node, list):
-        node[_place(node, key, path)] = value
-    elif isinstance(node, dict):
+        place = _place(node, key, path)
         if value is None:
-            node.pop(key, None)
+            del node[place]
         else:
-            if key in _MTBF_MULTIPLE:
-                node.pop(_MTBF_MULTIPLE[key][0], None)
-            node[key] = value
+            node[place] = value
+    elif isinstance(node, dict):
+        _set(node, key, value)
     else:
-        raise OverrideError(path, f"{'.'.join(keys[:-1])} holds a single value, not fields")
+        raise OverrideError(path, f"{'.'.join(done)} holds a single value, not fields")
+
+
+def _first_key(node: Any, parts: list[str]) -> tuple[str, list[str]]:
+    """The key that the path begins with, and the rest; names may hold dots themselves, the longest match wins."""
+    known: set[str] = set()
+    if isinstance(node, list):
+        known = {str(item.get("name")) for item in node if isinstance(item, dict)}
+    elif isinstance(node, dict):
+        known = {str(key) for key in node}
+    for count in range(len(parts), 1, -1):
+        if ".".join(parts[:count]) in known:
+            return ".".join(parts[:count]), parts[count:]
+    return parts[0], parts[1:]
+
+
+def _set(node: dict[Any, Any], key: str, value: Any) -> None:
+    place = _mapping_key(node, key)
+    if value is not None:
+        if key in _INVERSE:
+            node.pop(_INVERSE[key], None)
+        node[place] = value
+    elif place in node:
+        del node[place]
+    elif key not in _fields_with_a_default():
+        node[place] = None  # harmless where the field may be left out; elsewhere validation reports the unknown field
+
+
+def _mapping_key(node: dict[Any, Any], key: str) -> Any:
+    """The key as the mapping has it: YAML reads ``64: 1.38`` with a number as its key."""
+    return next((known for known in node if str(known) == key), key)
+
+
+@cache
+def _fields_with_a_default() -> frozenset[str]:
+    return frozenset(
+        name
+        for model in vars(models).values()
+        if isinstance(model, type) and issubclass(model, BaseModel)
+        for name, field in model.model_fields.items()
+        if not field.is_required() and field.get_default(call_default_factory=True, validated_data={}) is not None
+    )
 
 
 def _step(node: Any, key: str, done: str, path: str) -> Any:
     if isinstance(node, list):
         return node[_place(node, key, path)]
     if isinstance(node, dict):
-        if node.get(key) is None:
-            node[key] = {}
-        return node[key]
+        place = _mapping_key(node, key)
+        if node.get(place) is None:
+            node[place] = {}
+        return node[place]
     raise OverrideError(path, f"{done or 'the instance'} holds a single value, not fields")
 
 
@@ -65,14 +116,13 @@ def _place(items: list[Any], key: str, path: str) -> int:
     names = [str(item.get("name")) if isinstance(item, dict) else "" for item in items]
     if key in names:
         return names.index(key)
-    if key.isdigit() and int(key) < len(items):
+    if key.isascii() and key.isdigit() and int(key) < len(items):
         return int(key)
     close = difflib.get_close_matches(key, names, 1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    raise OverrideError(
-        path,
-        f"no item {key!r}; expected one of {', '.join(filter(None, names)) or f'0 to {len(items) - 1}'}{hint}",
-    )
+    known = ", ".join(filter(None, names)) or (f"0 to {len(items) - 1}" if items else "")
+    expected = f"expected one of {known}" if known else "the list is empty"
+    raise OverrideError(path, f"no item {key!r}; {expected}{hint}")
 
 
 def _multiply(node: Any, key: str, factor_text: str, path: str) -> None:
@@ -82,22 +132,35 @@ def _multiply(node: Any, key: str, factor_text: str, path: str) -> None:
         raise OverrideError(path, f"expected a multiple such as 0.5x, got {factor_text}x") from None
     if not 0 < factor < float("inf"):
         raise OverrideError(path, f"expected a multiple above zero such as 0.5x, got {factor_text}x")
-    if isinstance(node, dict) and key in _MTBF_MULTIPLE and key not in node:
-        other, _ = _MTBF_MULTIPLE[key]
-        if other in node:
-            key, factor = other, 1.0 / factor
-    place: Any = _place(node, key, path) if isinstance(node, list) else key
-    old = node[place] if isinstance(node, list) else (node.get(place) if isinstance(node, dict) else None)
+    place: Any = key
+    old = None
+    if isinstance(node, list):
+        place = _place(node, key, path)
+        old = node[place]
+    elif isinstance(node, dict):
+        place = _mapping_key(node, key)
+        if node.get(place) is None and node.get(_INVERSE.get(key, "")) is not None:
+            place, factor = _INVERSE[key], 1.0 / factor
+        old = node.get(place)
     if isinstance(old, bool) or old is None or isinstance(old, dict | list):
         raise OverrideError(path, "expected a number to multiply; the instance has none there")
     node[place] = _scaled(old, factor, path)
 
 
 def _scaled(old: Any, factor: float, path: str) -> Any:
-    if isinstance(old, int | float):
-        result = old * factor
-        return round(result) if isinstance(old, int) and abs(result - round(result)) < 1e-9 else result
-    match = _LEADING_NUMBER.fullmatch(str(old))
-    if match is None:
-        raise OverrideError(path, f"expected a number to multiply, found {old!r}")
-    return f"{float(match[1].replace(',', '').replace('_', '')) * factor!r}{match[2]}"
+    rest = None
+    number = old
+    if isinstance(old, str):
+        match = _LEADING_NUMBER.fullmatch(old)
+        if match is None:
+            raise OverrideError(path, f"expected a number to multiply, found {old!r}")
+        number, rest = units.number_of(match[1]), match[2]
+    try:
+        result = number * factor
+    except OverflowError:
+        result = math.inf
+    if not math.isfinite(result):
+        raise OverrideError(path, f"{factor:g} times what stands there is no finite number")
+    if rest is not None:
+        return f"{result!r}{rest}"
+    return round(result) if isinstance(old, int) and abs(result - round(result)) < 1e-9 else result

@@ -31,11 +31,14 @@ _POWER = {"W": 1e-3, "kW": 1.0, "MW": 1e3, "GW": 1e6}
 _ENERGY = {"kWh": 1.0, "MWh": 1e3, "GWh": 1e6}
 _MASS = {"g": 1e-3, "kg": 1.0, "t": 1e3}
 _MONEY_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
-_NUMBER = r"[-+]?(?:\d[\d_,]*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+# A comma stands between groups of three digits only, so that "1,5 h" is refused rather than read as 15 h.
+NUMBER = r"[-+]?(?:(?:\d{1,3}(?:,\d{3})+(?![\d_])|\d[\d_]*)\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
+_LONGEST = 100  # characters of a quantity; more is no quantity, and slow to refuse
 _QUANTITY = re.compile(
-    rf"\s*(?P<number>{_NUMBER})\s*(?P<unit>[^\s/\d][^\s/]*)?"
-    rf"(?:\s*(?:/|\bper\b)\s*(?P<per_number>{_NUMBER})?\s*(?P<per_unit>[^\s/\d][^\s/]*))?\s*"
+    rf"\s*(?P<number>{NUMBER})\s*(?P<unit>[^\s/\d,][^\s/]*)?"
+    rf"(?:\s*(?:/|\bper\b)\s*(?P<per_number>{NUMBER})?\s*(?P<per_unit>[^\s/\d][^\s/]*))?\s*"
 )
+_DECIMAL_COMMA = re.compile(r"\d,\d")
 
 
 @dataclass(frozen=True)
@@ -76,23 +79,33 @@ def parse(value: object, kind: Kind, currency: str = "USD") -> float:
     if not isinstance(value, str):
         if value == 0:
             return 0.0
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f'expected {kind.name} such as "{kind.example}", a finite number')
         raise ValueError(f'expected {kind.name} with its unit, such as "{kind.example}"')
-    match = _QUANTITY.fullmatch(value)
+    match = _QUANTITY.fullmatch(value) if len(value) <= _LONGEST else None
     if match is None:
-        raise ValueError(f'expected {kind.name} such as "{kind.example}"')
-    number = float(match["number"].replace(",", "").replace("_", ""))
+        hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.search(value[:_LONGEST]) else ""
+        raise ValueError(f'expected {kind.name} such as "{kind.example}"{hint}')
+    if match["unit"] is None and kind.canonical:
+        raise ValueError(f'expected {kind.name} with its unit, such as "{kind.example}"')
+    number = number_of(match["number"])
     factor = _factor(match["unit"] or "", kind.canonical, kind, currency)
     if bool(match["per_unit"]) != bool(kind.over):
         raise ValueError(f'expected {kind.name} such as "{kind.example}"')
     if kind.over:
-        per = float((match["per_number"] or "1").replace(",", "").replace("_", ""))
+        per = number_of(match["per_number"] or "1") * _factor(match["per_unit"], kind.over, kind, currency)
         if per <= 0:
             raise ValueError(f'expected {kind.name} such as "{kind.example}"')
-        factor /= per * _factor(match["per_unit"], kind.over, kind, currency)
+        factor /= per
     result = number * factor
     if not math.isfinite(result):
         raise ValueError(f"expected a finite number, such as {kind.example!r}")
-    return result
+    return result + 0.0  # no negative zero
+
+
+def number_of(text: str) -> float:
+    """The float of a text that matches NUMBER."""
+    return float(text.replace(",", "").replace("_", ""))
 
 
 def _factor(unit: str, canonical: str, kind: Kind, currency: str) -> float:
@@ -106,9 +119,7 @@ def _factor(unit: str, canonical: str, kind: Kind, currency: str) -> float:
     name = _ALIASES.get(unit, unit)
     if name not in table:
         known = ", ".join(table)
-        raise ValueError(
-            f'expected {kind.name} such as "{kind.example}"; unit {unit!r} is not one of {known}'
-        )
+        raise ValueError(f'expected {kind.name} such as "{kind.example}"; unit {unit!r} is not one of {known}')
     return table[name]
 
 
@@ -148,10 +159,7 @@ def show(value: float, kind: Kind, currency: str = "USD") -> str:
     if kind.canonical == "money":
         symbol = CURRENCIES[currency]
         over = {"year": " per year", "kW": " per kW", "kWh": " per kWh"}.get(kind.over, "")
-        return (
-            _scaled(value, ((f"G{symbol}", 1e9), (f"M{symbol}", 1e6), (f"k{symbol}", 1e3), (symbol, 1.0)))
-            + over
-        )
+        return _scaled(value, ((f"G{symbol}", 1e9), (f"M{symbol}", 1e6), (f"k{symbol}", 1e3), (symbol, 1.0))) + over
     if kind is RATE:
         return f"{_digits(value * 24)} per day"
     return f"{_digits(value)} {kind.canonical} per {kind.over}"

@@ -1,0 +1,320 @@
+r"""Choose one candidate per member of each group: additive log-values, budgets, and piecewise-linear couplings.
+
+Sets: groups :math:`z` of :math:`m_z` identical members, candidates :math:`c` of a group, options :math:`o` (one for
+all, such as a checkpoint plan), pieces :math:`p` of the rate coupling, each belonging to one option.
+
+Variables: :math:`n_c` members of its group that take candidate c, with :math:`\sum_{c\in z} n_c = m_z`.
+
+Log-value, maximised or held above a target; each coupling is an over-estimate, so the optimum is a true bound:
+
+.. math::  v = v_0 + \sum_c a_c n_c + \sum_k t_k + s + y
+
+* concave terms :math:`t_k \le \alpha (b_k^T n) + \beta` for every tangent :math:`(\alpha, \beta)` of a concave function;
+* the slowest member's scale :math:`s \le \sum_l \sigma_l w_l`, one level :math:`w_l` chosen, no member below it:
+  :math:`\sum_{c: level_c < l} n_c \le M \sum_{j < l} w_j`; and :math:`s` is at most the mean scale of each group;
+* the rate coupling: one piece is chosen (:math:`\sum_p u_p = 1`), the rate :math:`r_0 + r^T n = \sum_p x_p` lies in it
+  (:math:`l_p u_p \le x_p \le h_p u_p`), and :math:`y = \sum_p y_p`, :math:`y_p \le \alpha x_p + \beta u_p` for its lines.
+
+Cost, minimised or capped: :math:`C = d^T n + d_o + e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that is
+only used while available.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a piece
+:math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and :math:`e^h q + q_{max} (e^x - e^h)`
+(McCormick); replacing :math:`e^x` by its tangents at l and h keeps both below it, and exact at the piece's ends.
+
+Ratio: the objective is :math:`v - \ln C`, with :math:`-\ln C` (convex) over-estimated by its secant in one of the
+pieces of C.  The logarithm of a ratio is a difference of logarithms, so one model gives the ratio's bound directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import exp
+from typing import Any, Literal
+
+import numpy as np
+import pyomo.environ as pyo
+from numpy.typing import NDArray
+from pyomo.core.expr.numeric_expr import LinearExpression
+
+Array = NDArray[np.float64]
+Line = tuple[float, float]  # slope, intercept
+
+
+@dataclass(frozen=True)
+class ConcaveTerm:
+    """A concave function of ``coefficients · n``, over-estimated by its tangents."""
+
+    name: str
+    coefficients: Array
+    tangents: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class SlowestScale:
+    """The smallest of the chosen candidates' scales: the level of each candidate, the log scale of each level."""
+
+    level: NDArray[np.int64]
+    log_scale: Array  # increasing
+
+
+@dataclass(frozen=True)
+class Piece:
+    """An interval of the rate with lines above the coupled function, for one option."""
+
+    option: int
+    low: float
+    high: float
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class RateCoupling:
+    """A function of the rate ``constant + coefficients · n``, over-estimated piece by piece."""
+
+    coefficients: Array
+    constant: float
+    pieces: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Cost used only while available: (factor · n) exp(exponent_constant + exponent · n), under-estimated."""
+
+    factor: Array
+    exponent: Array
+    exponent_constant: float
+    edges: tuple[float, ...]  # of the exponent, increasing, from the lowest possible to the highest
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A linear limit: ``coefficients · n`` plus the option's own part, at most (or at least) ``bound``."""
+
+    name: str
+    coefficients: Array
+    bound: float
+    sense: Literal["<=", ">="] = "<="
+    option_part: tuple[float, ...] = ()
+    with_energy: bool = False
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost to be minimised or divided by."""
+
+    coefficients: Array
+    option_part: tuple[float, ...]
+    log_edges: tuple[float, ...] = ()  # edges of the cost's pieces, for the ratio
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The numbers of a selection model; see the module's docstring."""
+
+    group: NDArray[np.int64]
+    members: tuple[int, ...]
+    log_value: Array
+    constant: float
+    goal: Literal["value", "cost", "ratio"]
+    options: int = 1
+    log_target: float | None = None
+    concave: tuple[ConcaveTerm, ...] = ()
+    slowest: SlowestScale | None = None
+    rate: RateCoupling | None = None
+    budgets: tuple[Budget, ...] = ()
+    cost: Cost | None = None
+    energy: Energy | None = None
+    excluded: tuple[tuple[Mapping[int, int], int], ...] = field(default=())
+    """Plans cut off: the count of each chosen candidate, and the option."""
+
+
+ROUNDING = 1e-9  # relative slack of budget rows, so that rounding never cuts off a plan that meets its limit exactly
+
+
+def build(selection: Selection) -> pyo.ConcreteModel:
+    """The Pyomo model of a selection.  ``n[c]`` are the counts and ``option[o]`` the chosen option."""
+    model = pyo.ConcreteModel(name="selection")
+    number = len(selection.group)
+    most = [selection.members[z] for z in selection.group]
+    model.n = pyo.Var(range(number), domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, most[c]))
+    model.option = pyo.Var(range(selection.options), domain=pyo.Binary)
+    model.one_option = pyo.Constraint(expr=sum(model.option.values()) == 1)
+    everything = np.arange(number)
+
+    def total(coefficients: Array, rows: NDArray[np.int64] = everything, constant: float = 0.0) -> Any:
+        used = rows[coefficients != 0]
+        values = coefficients[coefficients != 0]
+        return LinearExpression(
+            constant=constant, linear_coefs=values.tolist(), linear_vars=[model.n[int(c)] for c in used]
+        )
+
+    def by_option(parts: tuple[float, ...]) -> Any:
+        return sum(part * model.option[o] for o, part in enumerate(parts) if part)
+
+    @model.Constraint(range(len(selection.members)))
+    def members(_: Any, z: int) -> Any:
+        rows = np.flatnonzero(selection.group == z)
+        return total(np.ones(len(rows)), rows) == selection.members[z]
+
+    value = [total(selection.log_value, constant=selection.constant)]
+    if selection.concave:
+        _add_concave(model, selection, total)
+        value.append(sum(model.concave.values()))
+    if selection.slowest is not None:
+        _add_slowest(model, selection, selection.slowest, total)
+        value.append(model.scale)
+    if selection.rate is not None:
+        _add_rate(model, selection.rate, total)
+        value.append(sum(model.rate_value.values()))
+    if selection.energy is not None:
+        _add_energy(model, selection.energy, selection, total)
+    energy = model.energy if selection.energy is not None else 0.0
+
+    model.budget = pyo.ConstraintList()
+    for budget in selection.budgets:
+        size = max(abs(budget.bound), 1e-300)
+        used = total(budget.coefficients / size) + by_option(tuple(part / size for part in budget.option_part))
+        used = used + (energy / size if budget.with_energy else 0.0)
+        bound = budget.bound / size
+        model.budget.add(used <= bound + ROUNDING if budget.sense == "<=" else used >= bound - ROUNDING)
+    if selection.log_target is not None:
+        model.target = pyo.Constraint(expr=sum(value) >= selection.log_target - ROUNDING)
+    _add_excluded(model, selection)
+
+    if selection.goal == "value":
+        model.objective = pyo.Objective(expr=sum(value), sense=pyo.maximize)
+        return model
+    assert selection.cost is not None
+    cost = total(selection.cost.coefficients) + by_option(selection.cost.option_part) + energy
+    if selection.goal == "cost":
+        model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
+        return model
+    _add_log_cost(model, cost, selection.cost.log_edges)
+    model.objective = pyo.Objective(expr=sum(value) + sum(model.minus_log_cost.values()), sense=pyo.maximize)
+    return model
+
+
+def _add_concave(model: pyo.ConcreteModel, selection: Selection, total: Any) -> None:
+    model.concave = pyo.Var(range(len(selection.concave)))
+    model.tangent = pyo.ConstraintList()
+    for k, term in enumerate(selection.concave):
+        for slope, intercept in term.tangents:
+            model.tangent.add(model.concave[k] <= total(slope * term.coefficients, constant=intercept))
+
+
+def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: SlowestScale, total: Any) -> None:
+    levels = range(len(slowest.log_scale))
+    everyone = sum(selection.members)
+    model.scale = pyo.Var()
+    model.level = pyo.Var(levels, domain=pyo.Binary)
+    model.one_level = pyo.Constraint(expr=sum(model.level.values()) == 1)
+    model.scale_of_level = pyo.Constraint(
+        expr=model.scale <= sum(float(slowest.log_scale[k]) * model.level[k] for k in levels)
+    )
+
+    @model.Constraint(range(len(selection.members)))
+    def scale_of_group(_: Any, z: int) -> Any:
+        rows = np.flatnonzero(selection.group == z)
+        return model.scale <= total(slowest.log_scale[slowest.level[rows]] / selection.members[z], rows)
+
+    # members below level k, and the level below k: running sums keep the rows short
+    model.below = pyo.Var(levels, bounds=(0, everyone))
+    model.lower = pyo.Var(levels, bounds=(0, 1))
+    model.none_below = pyo.ConstraintList()
+    for k in levels[1:]:
+        rows = np.flatnonzero(slowest.level == k - 1)
+        before = model.below[k - 1] if k > 1 else 0.0
+        model.none_below.add(model.below[k] == before + total(np.ones(len(rows)), rows))
+        model.none_below.add(model.lower[k] == (model.lower[k - 1] if k > 1 else 0.0) + model.level[k - 1])
+        model.none_below.add(model.below[k] <= everyone * model.lower[k])
+
+
+def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any) -> None:
+    unit = max(max(piece.high for piece in rate.pieces), 1e-300)  # keeps coefficients near one
+    pieces = range(len(rate.pieces))
+    model.piece = pyo.Var(pieces, domain=pyo.Binary)
+    model.rate = pyo.Var(pieces, bounds=(0, None))
+    model.rate_value = pyo.Var(pieces)
+    model.one_piece = pyo.Constraint(expr=sum(model.piece.values()) == 1)
+    model.rate_sum = pyo.Constraint(
+        expr=sum(model.rate.values()) == total(rate.coefficients / unit, constant=rate.constant / unit)
+    )
+    model.rate_line = pyo.ConstraintList()
+    by_option: dict[int, list[int]] = {}
+    for p, piece in enumerate(rate.pieces):
+        by_option.setdefault(piece.option, []).append(p)
+        model.rate_line.add(model.rate[p] >= piece.low / unit * model.piece[p])
+        model.rate_line.add(model.rate[p] <= piece.high / unit * model.piece[p])
+        for slope, intercept in piece.lines:
+            model.rate_line.add(
+                model.rate_value[p] <= slope * unit * model.rate[p] + intercept * model.piece[p]
+            )
+    model.piece_option = pyo.ConstraintList()
+    for option in model.option:
+        chosen = sum(model.piece[p] for p in by_option.get(option, ()))
+        model.piece_option.add(model.option[option] - chosen == 0)
+
+
+def _add_energy(model: pyo.ConcreteModel, energy: Energy, selection: Selection, total: Any) -> None:
+    group_rows = [np.flatnonzero(selection.group == z) for z in range(len(selection.members))]
+    extremes = [
+        (m * energy.factor[rows].min(), m * energy.factor[rows].max())
+        for m, rows in zip(selection.members, group_rows, strict=True)
+    ]
+    lowest, highest = (float(sum(values)) for values in zip(*extremes, strict=True))
+    pieces = range(len(energy.edges) - 1)
+    model.energy = pyo.Var(bounds=(0, None))
+    model.exponent_piece = pyo.Var(pieces, domain=pyo.Binary)
+    model.exponent = pyo.Var(pieces)
+    model.factor = pyo.Var(pieces, bounds=(0, None))
+    model.one_exponent_piece = pyo.Constraint(expr=sum(model.exponent_piece.values()) == 1)
+    model.exponent_sum = pyo.Constraint(
+        expr=sum(model.exponent.values()) == total(energy.exponent, constant=energy.exponent_constant)
+    )
+    model.factor_sum = pyo.Constraint(expr=sum(model.factor.values()) == total(energy.factor))
+    model.exponent_range = pyo.ConstraintList()
+    model.energy_piece = pyo.Var(pieces, bounds=(0, None))
+    model.energy_line = pyo.ConstraintList()
+    for q in pieces:
+        low, high = energy.edges[q], energy.edges[q + 1]
+        here, exponent, factor = model.exponent_piece[q], model.exponent[q], model.factor[q]
+        model.exponent_range.add(exponent >= low * here)
+        model.exponent_range.add(exponent <= high * here)
+        model.exponent_range.add(factor >= lowest * here)
+        model.exponent_range.add(factor <= highest * here)
+        if q > 0:  # in the lowest piece availability counts as nothing
+            for end, extreme in ((low, lowest), (high, highest)):
+                line = exp(end) * (factor + extreme * (exponent - end * here))
+                model.energy_line.add(model.energy_piece[q] >= line)
+    model.energy_line.add(model.energy == sum(model.energy_piece.values()))
+
+
+def _add_log_cost(model: pyo.ConcreteModel, cost: Any, edges: tuple[float, ...]) -> None:
+    pieces = range(len(edges) - 1)
+    model.cost_piece = pyo.Var(pieces, domain=pyo.Binary)
+    model.cost = pyo.Var(pieces, bounds=(0, None))
+    model.minus_log_cost = pyo.Var(pieces)
+    model.one_cost_piece = pyo.Constraint(expr=sum(model.cost_piece.values()) == 1)
+    model.cost_sum = pyo.Constraint(expr=sum(model.cost.values()) == cost)
+    model.cost_line = pyo.ConstraintList()
+    for k in pieces:
+        low, high = edges[k], edges[k + 1]
+        slope = -float(np.log(high / low)) / (high - low) if high > low else 0.0
+        intercept = -float(np.log(low)) - slope * low
+        model.cost_line.add(model.cost[k] >= low * model.cost_piece[k])
+        model.cost_line.add(model.cost[k] <= high * model.cost_piece[k])
+        model.cost_line.add(model.minus_log_cost[k] <= slope * model.cost[k] + intercept * model.cost_piece[k])
+
+
+def _add_excluded(model: pyo.ConcreteModel, selection: Selection) -> None:
+    """Cut off plans: at least one chosen candidate is taken less often, or the option is another."""
+    model.excluded = pyo.ConstraintList()
+    model.fewer = pyo.VarList(domain=pyo.Binary)
+    for counts, option in selection.excluded:
+        changed = [1 - model.option[option]]
+        for candidate, count in counts.items():
+            most = selection.members[selection.group[candidate]]
+            fewer = model.fewer.add()
+            model.excluded.add(model.n[candidate] <= most - (most - count + 1) * fewer)
+            changed.append(fewer)
+        model.excluded.add(sum(changed) >= 1)

@@ -1,0 +1,153 @@
+"""What a planner decides: a choice for every zone and a checkpoint plan; read from a plan file or a plan folder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from spareopt.errors import Fault, InputError
+from spareopt.fields import Name, PositivePower, WholeNumber
+from spareopt.instance import Instance
+from spareopt.reading import load_yaml, validation_faults
+
+_Count = Annotated[int, Field(strict=True, ge=0)]
+
+
+class ZoneChoice(BaseModel):
+    """How ``count`` of the identical zones of a class are built and run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+    zone: Name
+    count: WholeNumber = 1
+    design: Name
+    racks: WholeNumber
+    """Racks per zone, spares included."""
+    intra_block_spares: _Count
+    """I, idle trays per block."""
+    inter_block_spares: _Count
+    """R, blocks per zone that the job does not use."""
+    repair_plan: Name
+    gpu_limit: PositivePower | None = None
+    """GPU power limit; the full limit when left out."""
+
+
+class Decisions(BaseModel):
+    """A whole plan's decisions."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    zones: Annotated[tuple[ZoneChoice, ...], Field(min_length=1)]
+    checkpoint_plan: Name
+
+
+def read_decisions(source: str | Path | Mapping[str, Any]) -> Decisions:
+    """Decisions from a YAML or JSON file, a plan.json, a plan folder, or plain data.  Raises InputError."""
+    if isinstance(source, Mapping):
+        label, data, lines = "plan", dict(source), {}
+    else:
+        path = Path(source)
+        path = path / "plan.json" if path.is_dir() else path
+        label = str(path)
+        if not path.is_file():
+            raise InputError(str(source), [Fault("", "no such plan; expected a plan file or a folder with plan.json")])
+        data, lines = (_load_json(path, label), {}) if path.suffix == ".json" else load_yaml(path, label)
+    if "decisions" in data:
+        data = data["decisions"]
+        lines = {key[1:]: line for key, line in lines.items() if key[:1] == ("decisions",)}
+    try:
+        return Decisions.model_validate(data)
+    except ValidationError as error:
+        raise InputError(label, validation_faults(error, data, data, lines)) from None
+
+
+def _load_json(path: Path, label: str) -> dict[str, Any]:
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(label, [Fault("", f"is not JSON: {error}")]) from None
+    if not isinstance(data, dict):
+        raise InputError(label, [Fault("", "expected a plan: an object with zones and checkpoint_plan")])
+    return data
+
+
+def decision_faults(instance: Instance, decisions: Decisions) -> list[Fault]:
+    """What makes decisions meaningless for an instance: unknown names, wrong counts, spares that leave nothing.
+
+    Values that the instance does not offer but that can be built (another I or R) are no faults:
+    :func:`beyond_choices` lists them.
+    """
+    faults = _unknown_names(instance, decisions)
+    zones = {zone.name: zone for zone in instance.zones}
+    for zone in instance.zones:
+        planned = sum(choice.count for choice in decisions.zones if choice.zone == zone.name)
+        if planned != zone.count:
+            faults.append(Fault("zones", f"plans {planned} zones of {zone.name!r}; the instance has {zone.count}"))
+    designs = {design.name: design for design in instance.designs}
+    for i, choice in enumerate(decisions.zones):
+        design, zone_of_choice = designs.get(choice.design), zones.get(choice.zone)
+        if design is None or zone_of_choice is None:
+            continue
+        where = f"zones.{i}"
+        if choice.intra_block_spares >= design.trays_per_block:
+            message = f"expected fewer than trays_per_block ({design.trays_per_block}), got {choice.intra_block_spares}"
+            faults.append(Fault(f"{where}.intra_block_spares", message))
+        blocks = choice.racks * design.blocks_per_rack
+        if choice.inter_block_spares >= blocks:
+            message = f"expected fewer than the zone's blocks ({blocks}), got {choice.inter_block_spares}"
+            faults.append(Fault(f"{where}.inter_block_spares", message))
+        if choice.gpu_limit is not None and (
+            design.power is None or choice.gpu_limit > design.power.gpu_full_limit * (1 + 1e-9)
+        ):
+            full = "no power stated" if design.power is None else f"{design.power.gpu_full_limit:g} kW at most"
+            faults.append(Fault(f"{where}.gpu_limit", f"expected a limit within the design's ({full})"))
+    return faults
+
+
+def _unknown_names(instance: Instance, decisions: Decisions) -> list[Fault]:
+    known = {
+        "zone": [zone.name for zone in instance.zones],
+        "design": [design.name for design in instance.designs],
+        "repair_plan": [plan.name for plan in instance.repair_plans],
+    }
+    faults = []
+    for i, choice in enumerate(decisions.zones):
+        for field, names in known.items():
+            name = getattr(choice, field)
+            if name not in names:
+                faults.append(Fault(f"zones.{i}.{field}", f"unknown {name!r}; expected one of {', '.join(names)}"))
+    names = [plan.name for plan in instance.checkpoint_plans]
+    if decisions.checkpoint_plan not in names:
+        message = f"unknown {decisions.checkpoint_plan!r}; expected one of {', '.join(names)}"
+        faults.append(Fault("checkpoint_plan", message))
+    return faults
+
+
+def beyond_choices(instance: Instance, decisions: Decisions) -> list[str]:
+    """Decisions that can be built but that the instance does not offer the optimiser, in words."""
+    designs = {design.name: design for design in instance.designs}
+    zones = {zone.name: zone for zone in instance.zones}
+    notes = []
+    for choice in decisions.zones:
+        design, zone = designs[choice.design], zones[choice.zone]
+        if zone.designs is not None and choice.design not in zone.designs:
+            notes.append(f"{choice.zone}: design {choice.design}")
+        offered = {
+            "racks": zone.racks,
+            "intra_block_spares": design.intra_block_spares,
+            "inter_block_spares": design.inter_block_spares,
+        }
+        notes += [
+            f"{choice.zone}: {field} {getattr(choice, field)}"
+            for field, values in offered.items()
+            if getattr(choice, field) not in values
+        ]
+        if design.power is not None and choice.gpu_limit is not None:
+            limits = design.power.gpu_limits or (design.power.gpu_full_limit,)
+            if all(abs(choice.gpu_limit - limit) > 1e-9 for limit in limits):
+                notes.append(f"{choice.zone}: gpu_limit {choice.gpu_limit * 1000:g} W")
+    return notes

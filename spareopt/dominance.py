@@ -1,0 +1,141 @@
+"""Which candidates can be left out because another one is at least as good in every plan that could use them.
+
+Within a zone class, candidate c dominates d when it can replace d in any plan without making it worse.  The parts
+that zones add up (capital, power) are compared directly.  The logarithm of goodput is not additive in working GPUs
+and interruption rate, but with the other zones held at N and Λ, the gain of replacing d by c,
+
+    ln((N + N_c)/(N + N_d)) + ln η(Λ + λ_c) − ln η(Λ + λ_d) + ln A_c − ln A_d,
+
+is a monotone function of N plus one of Λ (ln η is convex or concave in Λ), so it is smallest at a corner of the
+box of all N and Λ the other zones can have: comparing the four corners is enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spareopt.candidates import Candidates, energy_cost_per_kw_year, site_terms
+from spareopt.recovery import Checkpointing, Curvature
+from spareopt.units import HOURS_PER_YEAR
+
+Array = NDArray[np.float64]
+
+
+def prune(candidates: Candidates, schemes: Iterable[Checkpointing]) -> pd.Series:
+    """For each candidate (by row), the row of a kept one that dominates it, or −1 where it is kept itself."""
+    table = candidates.table
+    dominated_by = pd.Series(-1, index=table.index)
+    schemes = list(schemes)
+    for z, rows in table.groupby("zone", sort=True):
+        keys = _comparison_keys(candidates, int(z), rows, schemes)
+        winner = pareto(keys)
+        dominated_by.loc[rows.index] = np.where(winner < 0, -1, rows.index.to_numpy()[winner])
+    return dominated_by
+
+
+def pareto(keys: Array) -> NDArray[np.int64]:
+    """For each row of ``keys`` (larger is better in every column) a row that is nowhere worse, or −1 if none is.
+
+    Of equal rows the first is kept.  Rows named as dominating are themselves kept.
+    """
+    keys = _distinct_columns(keys)
+    spread = np.ptp(keys, axis=0)
+    merit = ((keys - keys.min(axis=0)) / spread).sum(axis=1) if keys.shape[1] else np.zeros(len(keys))
+    alive = np.argsort(-merit, kind="stable")
+    left = np.ascontiguousarray(keys[alive])
+    dominated_by = np.full(len(keys), -1, dtype=np.int64)
+    while len(alive):
+        best = alive[0]
+        worse = (left <= left[0]).all(axis=1)
+        worse[0] = False
+        dominated_by[alive[worse]] = best
+        stay = ~worse
+        stay[0] = False
+        alive, left = alive[stay], left[stay]
+    return dominated_by
+
+
+def _distinct_columns(keys: Array) -> Array:
+    """The columns that differ between rows, each once."""
+    useful = keys[:, np.ptp(keys, axis=0) > 0]
+    return np.unique(useful, axis=1) if useful.shape[1] else useful
+
+
+def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes: list[Checkpointing]) -> Array:
+    """What must be no worse for a candidate of zone class ``z`` to dominate another; larger is better."""
+    instance, table = candidates.instance, candidates.table
+    limits, kind = instance.limits, instance.objective.kind
+    alone = sum(zone.count for zone in instance.zones) == 1
+    log_up = np.log1p(-rows["unavailability"].to_numpy())
+    working = rows["working_gpus"].to_numpy(dtype=float)
+    rate = rows["rate_per_h"].to_numpy()
+    scale = rows["log_scale"].to_numpy()
+
+    keys = _value_keys(candidates, z, log_up + (scale if alone else 0.0), working, rate, schemes)
+    if not alone:
+        keys.append(scale)
+    if limits.working_gpus.minimum is not None or limits.working_gpus.maximum is not None:
+        keys.append(working)
+    if limits.working_gpus.maximum is not None:
+        keys.append(-working)
+    if limits.availability is not None:
+        keys.append(log_up)
+    if limits.it_power is not None or limits.site_power is not None:
+        keys.append(-rows["it_power_kw"].to_numpy())
+    if limits.floor is not None:
+        keys.append(-rows["racks"].to_numpy(dtype=float))
+    if limits.capital is not None:
+        keys.append(-rows["capital"].to_numpy())
+    spread_capital = rows["capital"].to_numpy() / (instance.economics.amortisation / HOURS_PER_YEAR)
+    for fixed, matters in ((0.0, limits.yearly_cost is not None), (spread_capital, kind != "goodput")):
+        if matters:
+            keys += [-(fixed + yearly) for yearly in _yearly_costs(candidates, table, z, rows, log_up)]
+    return np.stack([np.broadcast_to(key, len(rows)) for key in keys], axis=1)
+
+
+def _value_keys(
+    candidates: Candidates, z: int, log_up: Array, working: Array, rate: Array, schemes: list[Checkpointing]
+) -> list[Array]:
+    """Log goodput at the corners of what the other zones can have, for each recovery scheme."""
+    others_n = _others(candidates, z, "working_gpus")
+    others_rate = [low + site_terms(candidates.instance)[1] for low in _others(candidates, z, "rate_per_h")]
+    with np.errstate(divide="ignore"):
+        sizes = [np.log(n + working) for n in others_n]
+    keys = []
+    for scheme in schemes:
+        if scheme.curvature is Curvature.MIXED:  # the gain is not monotone in Λ: compare the rates themselves
+            keys += [log_up + size for size in sizes] + [-rate]
+        else:
+            keys += [log_up + size + scheme.log_eta(r + rate) for size in sizes for r in others_rate]
+    return keys
+
+
+def _others(candidates: Candidates, z: int, column: str) -> list[float]:
+    """Least and greatest total of a column over all zones but one of class ``z``."""
+    extremes = candidates.table.groupby("zone")[column].agg(["min", "max"])
+    counts = np.array([zone.count for zone in candidates.instance.zones], dtype=float)[extremes.index]
+    counts[extremes.index == z] -= 1
+    return [float((counts * extremes[name]).sum()) for name in ("min", "max")]
+
+
+def _yearly_costs(
+    candidates: Candidates, table: pd.DataFrame, z: int, rows: pd.DataFrame, log_up: Array
+) -> list[Array]:
+    """Yearly cost at the extremes of what the other zones can do to it.
+
+    Energy is price × (blocked draw + A × (working − blocked draw)) with A a product over zones: for one candidate
+    it is linear in the others' A (from 0 to 1) and in their difference of draws, so the corners are enough.
+    """
+    fixed = rows["plan_cost_per_year"].to_numpy()
+    price = energy_cost_per_kw_year(candidates.instance)
+    if price == 0:
+        return [fixed]
+    blocked = rows["blocked_power_kw"].to_numpy()
+    extra = rows["it_power_kw"].to_numpy() - blocked
+    both = candidates.table.assign(extra=table["it_power_kw"] - table["blocked_power_kw"])
+    others = _others(Candidates(candidates.instance, both, {}, ""), z, "extra")
+    return [fixed + price * blocked] + [fixed + price * (blocked + np.exp(log_up) * (extra + other)) for other in others]

@@ -1,0 +1,283 @@
+"""Choose the best plan and prove how good it is: candidates, pruning, selection, exact re-scoring, refinement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyomo.common.collections import ComponentMap
+
+from spareopt.candidates import Model, checkpointing, enumerate_candidates
+from spareopt.dominance import prune
+from spareopt.errors import InfeasibleError, InterruptedError_, LimitError, SolverError, SpareoptError
+from spareopt.evaluation import decisions_of, evaluate
+from spareopt.formulations import selection as formulation
+from spareopt.instance import Instance, Objective
+from spareopt.plan import (
+    INTERRUPTED,
+    LIMIT_REACHED,
+    PROVEN,
+    Audit,
+    CandidateCounts,
+    Certificate,
+    Plan,
+    Provenance,
+    versions,
+)
+from spareopt.infeasible import why_infeasible
+from spareopt.problem import Outcome, Problem, build_problem
+from spareopt.relaxation import Refinement, score_bound
+from spareopt.solver import Progress as SolverProgress
+from spareopt.solver import SolveRecord, Status, solve_milp
+
+DEFAULT_GAP = 1e-4
+FEASIBILITY_TOLERANCE = 1e-7
+REPORT_EVERY = 0.5  # s
+AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
+
+
+@dataclass(frozen=True)
+class SolveProgress:
+    """Where a solve stands: what it does, for how long, the best value so far and the bound (objective's unit)."""
+
+    phase: str
+    seconds: float
+    value: float | None = None
+    bound: float | None = None
+
+
+OnProgress = Callable[[SolveProgress], None]
+
+
+def solve(
+    instance: Instance,
+    *,
+    gap: float = DEFAULT_GAP,
+    time_limit: float | None = None,
+    seed: int = 0,
+    model: Model = "exact",
+    coarse: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Plan:
+    """The best plan of an instance, scored exactly, with a bound on every other plan.
+
+    ``gap`` is the relative gap asked (0 for a proof to the last digit), ``time_limit`` is in seconds.  ``coarse``
+    starts the refinement from the roughest relaxation; the result is as good, only slower.  Raises InfeasibleError
+    (proven), LimitError or InterruptedError_ where no plan was found in time, SolverError.
+    """
+    if not 0 <= gap < 1:
+        raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
+    started = time.perf_counter()
+    report = on_progress or (lambda _: None)
+
+    def elapsed() -> float:
+        return time.perf_counter() - started
+
+    report(SolveProgress("scoring candidates", elapsed()))
+    candidates = enumerate_candidates(instance, model)
+    scored = elapsed()
+    schemes = [checkpointing(plan, model) for plan in instance.checkpoint_plans]
+    report(SolveProgress(f"pruning {len(candidates.table):,} candidates", elapsed()))
+    dominated_by = prune(candidates, schemes)
+    pruned = elapsed()
+    problem = build_problem(candidates, dominated_by, schemes)
+    if problem is None:
+        raise InfeasibleError(why_infeasible(candidates))
+    search = _Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)
+    search.run()
+    if search.best is None:
+        raise search.failure()
+    counts, option = search.best.counts, search.best.option
+    decisions = decisions_of(candidates, problem.by_row(counts), instance.checkpoint_plans[option].name)
+    evaluation = evaluate(instance, decisions, model=model)
+    _check_agreement(search.best, evaluation.goodput, evaluation.cost_per_year)
+    if evaluation.violated:
+        raise SolverError(f"the plan found breaks its limit {evaluation.violated[0].limit}")
+    value, bound = problem.objective_value(search.best.score), problem.objective_value(search.bound)
+    kind = instance.objective.kind
+    result = Plan(
+        decisions=decisions,
+        evaluation=evaluation,
+        certificate=Certificate(
+            status=search.status,
+            objective=kind,
+            unit=problem.unit,
+            sense="minimise" if kind == "cost" else "maximise",
+            value=value,
+            bound=bound,
+            gap=problem.gap(search.best.score, search.bound),
+            gap_asked=gap,
+            model=model,
+            refinements=search.rounds,
+            plans_excluded=len(search.refinement.excluded),
+        ),
+        candidates=CandidateCounts(
+            enumerated=len(candidates.table),
+            dominated=int((dominated_by >= 0).sum()),
+            kept=len(problem.rows),
+            excluded={reason: number for reason, number in sorted(candidates.excluded.items()) if number},
+        ),
+        provenance=Provenance(
+            instance=instance.name,
+            input_hash=instance.input_hash(),
+            applied=instance.applied,
+            options={"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse},
+            seed=seed,
+            versions=versions(),
+        ),
+    )
+    result._audit = Audit(
+        candidates=candidates.table.assign(dominated_by=dominated_by),
+        model=search.model,
+        log=search.log,
+        seconds={"scoring": scored, "pruning": pruned - scored, "selection": elapsed() - pruned},
+    )
+    return result
+
+
+def _check_agreement(best: Outcome, goodput: float, cost: float | None) -> None:
+    """At the optimum the selection's numbers are the evaluator's: anything else is a fault of ours."""
+    pairs = [(best.goodput, goodput)] + ([(best.cost, cost)] if best.cost is not None and cost is not None else [])
+    for ours, theirs in pairs:
+        if abs(ours - theirs) > AGREEMENT * abs(theirs):
+            raise SolverError(f"the selection scores the plan {ours!r}, the evaluator {theirs!r}; please report this")
+
+
+class _Search:
+    """The loop of selection, exact re-scoring and refinement, and what it knows so far.
+
+    ``score`` is what is maximised: the log of goodput, minus the cost, or the log of goodput per cost.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        gap: float,
+        seed: int,
+        refinement: Refinement,
+        time_limit: float | None,
+        started: float,
+        report: OnProgress,
+    ) -> None:
+        self.problem, self.gap, self.seed, self.refinement = problem, gap, seed, refinement
+        self.time_limit, self.started, self.report = time_limit, started, report
+        self.best: Outcome | None = None
+        self.bound = float("inf")
+        self.rounds = 0
+        self.status = LIMIT_REACHED
+        self.log = ""
+        self.model: object = None
+        self.infeasible = False
+        self._reported = 0.0
+
+    def run(self) -> None:
+        """Refine until the bounds meet, the limit is reached, or nothing is left."""
+        while True:
+            remaining = None if self.time_limit is None else self.time_limit - (time.perf_counter() - self.started)
+            if remaining is not None and remaining <= 0:
+                return
+            record = self._select(remaining)
+            self.rounds += 1
+            if record.status is Status.INFEASIBLE:
+                # every plan not yet scored is out of reach: the best scored one is optimal, or there is none
+                self.infeasible = self.best is None
+                self.bound = self.best.score if self.best is not None else self.bound
+                self.status = PROVEN
+                return
+            if record.status in (Status.ERROR, Status.UNBOUNDED) and not record.has_incumbent:
+                raise SolverError(f"HiGHS ended with {record.status.value}; its log ends: {record.log[-500:]}")
+            outcome = self._score(record) if record.has_incumbent else None
+            if self._closed():
+                self.status = PROVEN
+                return
+            if record.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
+                self.status = INTERRUPTED if record.status is Status.INTERRUPTED else LIMIT_REACHED
+                return
+            assert outcome is not None
+            self._refine(outcome)
+
+    def failure(self) -> Exception:
+        """Why there is no plan."""
+        if self.infeasible:
+            return InfeasibleError(self._why_infeasible())
+        if self.status == INTERRUPTED:
+            return InterruptedError_("interrupted before any plan was found")
+        return LimitError(f"the time limit of {self.time_limit:g} s was reached before any plan was found")
+
+    def _why_infeasible(self) -> str:
+        """In words; for a goodput target also the best goodput that the other limits allow."""
+        instance = self.problem.candidates.instance
+        message = why_infeasible(self.problem.candidates)
+        target = instance.objective.goodput_target
+        if target is None:
+            return message
+        open_target = instance.model_copy(update={"objective": Objective(kind="goodput")})
+        try:
+            best = solve(open_target, gap=self.gap or DEFAULT_GAP, seed=self.seed).certificate.bound
+        except SpareoptError:
+            return message
+        return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; within the other limits the best is {best:,.1f}"
+
+    def _select(self, remaining: float | None) -> SolveRecord:
+        selection = self.refinement.selection(self.problem)
+        model = formulation.build(selection)
+        start = None
+        if self.best is not None and not self.refinement.excluded:
+            start = ComponentMap((model.n[c], float(self.best.counts.get(c, 0))) for c in model.n)
+            start.update((model.option[o], float(o == self.best.option)) for o in model.option)
+        record = solve_milp(
+            model,
+            rel_gap=0.0,
+            abs_gap=self._tolerance() / 10,
+            time_limit=remaining,
+            seed=self.seed,
+            feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            start=start,
+            on_progress=self._solver_progress,
+        )
+        self.model = model
+        self.log += f"=== selection {self.rounds + 1}\n{record.log}\n"
+        if record.bound is not None:
+            free = score_bound(self.problem, record.bound, FEASIBILITY_TOLERANCE)
+            self.bound = min(self.bound, free if self.best is None else max(free, self.best.score))
+        return record
+
+    def _score(self, record: SolveRecord) -> Outcome:
+        model: object = self.model
+        counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}  # type: ignore[attr-defined]
+        option = max(model.option, key=lambda o: model.option[o].value or 0.0)  # type: ignore[attr-defined]
+        outcome = self.problem.outcome(counts, option)
+        if outcome.feasible and (self.best is None or outcome.score > self.best.score):
+            self.best = outcome
+            self.bound = max(self.bound, outcome.score)
+        self._tell(f"refinement {self.rounds}", self.bound, force=True)
+        return outcome
+
+    def _tolerance(self) -> float:
+        """The gap asked, in the unit of the selection's objective: a logarithm, or a cost near one."""
+        return self.gap
+
+    def _closed(self) -> bool:
+        return self.best is not None and self.problem.gap(self.best.score, self.bound) <= self.gap
+
+    def _refine(self, outcome: Outcome) -> None:
+        """Make the couplings exact at a plan, or cut the plan off where they already are."""
+        refined = self.refinement.at(self.problem, outcome)
+        if refined is None:
+            refined = self.refinement.without(outcome)
+        self.refinement = refined
+
+    def _solver_progress(self, progress: SolverProgress) -> None:
+        self._tell(f"refinement {self.rounds + 1}", self.bound)
+
+    def _tell(self, phase: str, bound: float, force: bool = False) -> None:
+        now = time.perf_counter() - self.started
+        if not force and now - self._reported < REPORT_EVERY:
+            return
+        self._reported = now
+        value = None if self.best is None else self.problem.objective_value(self.best.score)
+        finite = bound < float("inf")
+        self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound) if finite else None))
+
+

@@ -1,0 +1,104 @@
+"""The result of an optimisation: decisions, their exact evaluation, the certificate, and where it came from."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, PrivateAttr
+
+from spareopt.decisions import Decisions
+from spareopt.evaluation import Evaluation
+
+PLAN_SCHEMA_VERSION = 1
+PROVEN, LIMIT_REACHED, INTERRUPTED = "proven", "limit reached", "interrupted"
+PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
+
+
+class Certificate(BaseModel):
+    """How good the plan is at least: no plan of the instance is better than ``bound``.
+
+    gap = |bound − value| / |value|, in the objective's own unit; maximising, bound ≥ value, minimising, bound ≤ value.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    status: Literal["proven", "limit reached", "interrupted"]
+    objective: Literal["goodput", "cost", "goodput_per_dollar"]
+    unit: str
+    sense: Literal["maximise", "minimise"]
+    value: float
+    bound: float
+    gap: float
+    gap_asked: float
+    model: Literal["exact", "first-order"]
+    refinements: int
+    """How often the couplings were refined and the selection solved again."""
+    plans_excluded: int
+    """Plans scored exactly and cut off on the way to the proof."""
+
+
+class CandidateCounts(BaseModel):
+    """How many candidates there were before and after pruning, and why the rest could not be built."""
+
+    model_config = ConfigDict(frozen=True)
+
+    enumerated: int
+    dominated: int
+    kept: int
+    excluded: dict[str, int]
+
+
+class Provenance(BaseModel):
+    """What the plan was made from, so that it can be made again."""
+
+    model_config = ConfigDict(frozen=True)
+
+    instance: str
+    input_hash: str
+    applied: tuple[str, ...]
+    options: dict[str, Any]
+    seed: int
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What stands behind a plan: every candidate with what dominated it, the last model, the solver's log."""
+
+    candidates: pd.DataFrame
+    model: Any
+    log: str
+    seconds: dict[str, float]
+
+
+class Plan(BaseModel):
+    """A plan and its proof.  ``model_dump_json`` gives the same bytes for the same input, versions and seed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    decisions: Decisions
+    evaluation: Evaluation
+    certificate: Certificate
+    candidates: CandidateCounts
+    provenance: Provenance
+
+    _audit: Audit | None = PrivateAttr(default=None)
+
+    @property
+    def audit(self) -> Audit | None:
+        """The audit of a plan solved in this process; None for one that was read back."""
+        return self._audit
+
+    def to_json(self) -> str:
+        """The plan as JSON text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}

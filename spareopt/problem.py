@@ -1,0 +1,190 @@
+"""The numbers of one optimisation: kept candidates as arrays, and the exact outcome of any choice among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp, expm1, inf, log
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from spareopt.candidates import Candidates, energy_cost_per_kw_year, site_terms
+from spareopt.evaluation import LIMIT_TOLERANCE
+from spareopt.recovery import Checkpointing
+from spareopt.units import HOURS_PER_YEAR
+
+Array = NDArray[np.float64]
+Goal = Literal["value", "cost", "ratio"]
+GOALS: dict[str, Goal] = {"goodput": "value", "cost": "cost", "goodput_per_dollar": "ratio"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a choice comes to, exactly."""
+
+    counts: Mapping[int, int]
+    option: int
+    score: float
+    feasible: bool
+    goodput: float
+    cost: float | None
+    working_gpus: float
+    rate: float
+    log_up: float
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Candidates that were kept, by position; ``rows`` leads back to the table.
+
+    ``score`` is always maximised: ln goodput, minus cost per year, or ln (goodput hours per cost).
+    """
+
+    candidates: Candidates
+    schemes: list[Checkpointing]
+    rows: NDArray[np.int64]
+    group: NDArray[np.int64]
+    members: tuple[int, ...]
+    table: pd.DataFrame
+
+    @property
+    def goal(self) -> Goal:
+        """What is optimised."""
+        return GOALS[self.candidates.instance.objective.kind]
+
+    @property
+    def unit(self) -> str:
+        """The objective's unit."""
+        currency = self.candidates.instance.currency
+        return {
+            "value": "baseline GPUs",
+            "cost": f"{currency} per year",
+            "ratio": f"baseline GPU-hours per {currency}",
+        }[self.goal]
+
+    def column(self, name: str) -> Array:
+        """A column of the kept candidates."""
+        return self.table[name].to_numpy(dtype=float)
+
+    @cached_property
+    def log_up(self) -> Array:
+        """ln A of each candidate's zone."""
+        with np.errstate(divide="ignore"):
+            return np.log1p(-self.column("unavailability"))
+
+    @cached_property
+    def site(self) -> tuple[float, float]:
+        """ln A and the interruption rate of what all zones share."""
+        down, rate = site_terms(self.candidates.instance)
+        return float(np.log1p(-down)), rate
+
+    @cached_property
+    def option_cost(self) -> tuple[float, ...]:
+        """Yearly cost of each checkpoint plan."""
+        return tuple(plan.yearly_cost for plan in self.candidates.instance.checkpoint_plans)
+
+    @cached_property
+    def blocked_yearly_cost(self) -> Array:
+        """Yearly cost of each candidate if the job were always blocked."""
+        price = energy_cost_per_kw_year(self.candidates.instance)
+        return self.column("plan_cost_per_year") + (price * self.column("blocked_power_kw") if price else 0.0)
+
+    @cached_property
+    def energy_cost(self) -> Array:
+        """What always running adds to each candidate's yearly cost."""
+        price = energy_cost_per_kw_year(self.candidates.instance)
+        if price == 0:
+            return np.zeros(len(self.rows))
+        return price * (self.column("it_power_kw") - self.column("blocked_power_kw"))
+
+    @cached_property
+    def spread_capital(self) -> Array:
+        """Capital of each candidate per year of its amortisation; NaN where no price is given."""
+        return self.column("capital") / (self.candidates.instance.economics.amortisation / HOURS_PER_YEAR)
+
+    def extremes(self, values: Array) -> tuple[float, float]:
+        """The least and the greatest total of a per-candidate number over all choices."""
+        low = high = 0.0
+        for z, number in enumerate(self.members):
+            here = values[self.group == z]
+            low, high = low + number * float(here.min()), high + number * float(here.max())
+        return low, high
+
+    def outcome(self, counts: Mapping[int, int], option: int) -> Outcome:
+        """Score a choice exactly and check every limit."""
+        chosen = np.array(list(counts), dtype=np.int64)
+        number = np.array(list(counts.values()), dtype=float)
+
+        def total(values: Array) -> float:
+            return float(number @ values[chosen])
+
+        log_up = self.site[0] + total(self.log_up)
+        rate = self.site[1] + total(self.column("rate_per_h"))
+        working = total(self.column("working_gpus"))
+        scale = float(self.column("log_scale")[chosen].min())
+        log_goodput = log(working) + log_up + scale + float(self.schemes[option].log_eta(np.array(rate)))
+        yearly = total(self.blocked_yearly_cost) + exp(log_up) * total(self.energy_cost) + self.option_cost[option]
+        spread = total(self.spread_capital)
+        cost = None if np.isnan(spread) else spread + yearly
+        feasible = log_goodput > -inf and self._within_limits(total, working, log_up, yearly, log_goodput)
+        if self.goal == "value":
+            score = log_goodput
+        else:
+            assert cost is not None
+            score = -cost if self.goal == "cost" else log_goodput + log(HOURS_PER_YEAR / cost)
+        return Outcome(dict(counts), option, score, feasible, exp(log_goodput), cost, working, rate, log_up)
+
+    def _within_limits(self, total: object, working: float, log_up: float, yearly: float, log_goodput: float) -> bool:
+        instance = self.candidates.instance
+        limits, use = instance.limits, total
+        assert callable(use)
+
+        def at_most(value: float, bound: float | None) -> bool:
+            return bound is None or value <= bound + LIMIT_TOLERANCE * max(1.0, abs(bound))
+
+        def at_least(value: float, bound: float | None) -> bool:
+            return bound is None or value >= bound - LIMIT_TOLERANCE * max(1.0, abs(bound))
+
+        return (
+            (limits.capital is None or at_most(use(self.column("capital")), limits.capital))
+            and at_most(yearly, limits.yearly_cost)
+            and (limits.it_power is None or at_most(use(self.column("it_power_kw")), limits.it_power))
+            and (
+                limits.site_power is None
+                or at_most(instance.power.pue * use(self.column("it_power_kw")), limits.site_power)
+            )
+            and at_most(use(self.column("racks")), limits.floor)
+            and at_least(working, limits.working_gpus.minimum)
+            and at_most(working, limits.working_gpus.maximum)
+            and at_least(exp(log_up), limits.availability)
+            and at_least(exp(log_goodput), instance.objective.goodput_target)
+        )
+
+    def objective_value(self, score: float) -> float:
+        """The objective in its own unit, from a score."""
+        return -score if self.goal == "cost" else exp(score)
+
+    def gap(self, score: float, bound: float) -> float:
+        """|bound − value| / |value| in the objective's own unit, from a score and a bound on scores."""
+        if self.goal == "cost":
+            return abs(bound - score) / abs(score)
+        return abs(expm1(bound - score))
+
+    def by_row(self, counts: Mapping[int, int]) -> dict[int, int]:
+        """Counts by row of the table instead of position."""
+        return {int(self.rows[c]): count for c, count in counts.items()}
+
+
+def build_problem(candidates: Candidates, dominated_by: pd.Series, schemes: list[Checkpointing]) -> Problem | None:
+    """The problem of the candidates that nothing dominates; None where a zone class has no candidate at all."""
+    rows = np.flatnonzero((dominated_by < 0).to_numpy())
+    table = candidates.table.iloc[rows].reset_index(drop=True)
+    members = tuple(zone.count for zone in candidates.instance.zones)
+    group = table["zone"].to_numpy(dtype=np.int64)
+    if set(group.tolist()) != set(range(len(members))):
+        return None
+    return Problem(candidates, schemes, rows, group, members, table)

@@ -1,0 +1,239 @@
+"""Over-estimates of the couplings between zones, and their refinement around plans already scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spareopt.formulations.selection import (
+    Budget,
+    ConcaveTerm,
+    Cost,
+    Energy,
+    Line,
+    Piece,
+    RateCoupling,
+    Selection,
+    SlowestScale,
+)
+from spareopt.problem import Outcome, Problem
+from spareopt.recovery import Checkpointing, Curvature
+from spareopt.units import HOURS_PER_YEAR
+
+Array = NDArray[np.float64]
+Points = tuple[float, ...]
+
+LOWEST_LOG_UP = -20.0  # A below 2e-9 is taken as that: an over-estimate, and it keeps coefficients sane
+NEGLIGIBLE_LOG_UP = -15.0  # energy of a plan that is up less than 3e-7 of the time is taken as nothing
+SAME_POINT = 1e-12  # relative
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """Where the couplings are exact: points of each curve; and plans that are cut off."""
+
+    working_gpus: Points
+    rate: tuple[Points, ...]  # by option
+    log_up: Points
+    cost: Points
+    excluded: tuple[tuple[dict[int, int], int], ...] = ()
+
+    @classmethod
+    def initial(cls, problem: Problem, coarse: bool) -> Refinement:
+        """A first relaxation: few points over the range of all choices, none inside where ``coarse``."""
+        between = 0 if coarse else 1
+        sizes = problem.extremes(problem.column("working_gpus"))
+        rates = rate_range(problem)
+        rate_points = tuple(
+            () if scheme.curvature is Curvature.CONCAVE else _inner(*rates, 4 * between) for scheme in problem.schemes
+        )
+        cost = _inner(*cost_range(problem), 7 * between) if problem.goal == "ratio" else ()
+        log_up = (-5.0, -1.0, -0.3, -0.1, -0.03, -0.01, -0.003, -0.001) if between else (-1.0,)
+        return cls((*sizes, *_inner(*sizes, 4 * between)), rate_points, log_up if _energy_matters(problem) else (), cost)
+
+    def at(self, problem: Problem, outcome: Outcome) -> Refinement | None:
+        """The refinement that is also exact at a plan; None where it already was."""
+        option = outcome.option
+        rate = list(self.rate)
+        rate[option] = _with(rate[option], outcome.rate)
+        finer = replace(
+            self,
+            working_gpus=_with(self.working_gpus, outcome.working_gpus),
+            rate=tuple(rate),
+            log_up=_with(self.log_up, outcome.log_up) if _energy_matters(problem) else self.log_up,
+            cost=_with(self.cost, outcome.cost) if problem.goal == "ratio" and outcome.cost else self.cost,
+        )
+        return None if finer == self else finer
+
+    def without(self, outcome: Outcome) -> Refinement:
+        """The refinement that cuts a plan off."""
+        return replace(self, excluded=(*self.excluded, (dict(outcome.counts), outcome.option)))
+
+    def selection(self, problem: Problem) -> Selection:
+        """The selection model of a problem under this refinement."""
+        alone = sum(problem.members) == 1
+        working, scale = problem.column("working_gpus"), problem.column("log_scale")
+        log_value = np.maximum(problem.log_up, LOWEST_LOG_UP)
+        constant = problem.site[0]
+        concave: tuple[ConcaveTerm, ...] = ()
+        slowest = None
+        if alone:
+            log_value = log_value + np.log(working) + scale
+        else:
+            unit = problem.extremes(working)[1]
+            constant += log(unit)
+            tangents = tuple((unit / point, log(point / unit) - 1.0) for point in self.working_gpus if point > 0)
+            concave = (ConcaveTerm("working_gpus", working / unit, tangents),)
+            levels, level = np.unique(scale, return_inverse=True)
+            if len(levels) == 1:
+                constant += float(levels[0])
+            else:
+                slowest = SlowestScale(level.astype(np.int64), levels)
+        cost, energy, unit_cost = None, None, cost_unit(problem)
+        if _energy_matters(problem):
+            energy = self._energy(problem, unit_cost)
+        if problem.goal != "value":
+            coefficients = (problem.spread_capital + problem.blocked_yearly_cost) / unit_cost
+            parts = tuple(part / unit_cost for part in problem.option_cost)
+            edges = _edges(*cost_range(problem), self.cost) if problem.goal == "ratio" else ()
+            cost = Cost(coefficients, parts, tuple(edge / unit_cost for edge in edges))
+        if problem.goal == "ratio":
+            constant += log(HOURS_PER_YEAR / unit_cost)
+        target = problem.candidates.instance.objective.goodput_target
+        return Selection(
+            group=problem.group,
+            members=problem.members,
+            log_value=log_value,
+            constant=constant,
+            goal=problem.goal,
+            options=len(problem.schemes),
+            log_target=None if target is None else log(target),
+            concave=concave,
+            slowest=slowest,
+            rate=self._rate(problem),
+            budgets=tuple(_budgets(problem, unit_cost)),
+            cost=cost,
+            energy=energy,
+            excluded=self.excluded,
+        )
+
+    def _rate(self, problem: Problem) -> RateCoupling:
+        low, high = rate_range(problem)
+        pieces = [
+            piece
+            for option, scheme in enumerate(problem.schemes)
+            for piece in _pieces(scheme, option, low, high, self.rate[option])
+        ]
+        return RateCoupling(problem.column("rate_per_h"), problem.site[1], tuple(pieces))
+
+    def _energy(self, problem: Problem, unit_cost: float) -> Energy:
+        exponent = np.maximum(problem.log_up, LOWEST_LOG_UP)
+        lowest = min(problem.site[0] + problem.extremes(exponent)[0], NEGLIGIBLE_LOG_UP) - 1.0
+        edges = (lowest, NEGLIGIBLE_LOG_UP, *(p for p in sorted(self.log_up) if NEGLIGIBLE_LOG_UP < p < 0.0), 0.0)
+        return Energy(problem.energy_cost / unit_cost, exponent, problem.site[0], edges)
+
+
+def bound_slack(problem: Problem, tolerance: float) -> float:
+    """How far the solver's dual bound may be off, in the unit of the selection's objective.
+
+    A dual solution may break each of its rows by ``tolerance``; a column's violation moves the bound by at most that
+    times the column's range.  Counts move by at most twice the members in all; the few coupling columns have ranges
+    of about one in the units of the selection.
+    """
+    return tolerance * (2.0 * sum(problem.members) + 8.0)
+
+
+def score_bound(problem: Problem, solver_bound: float, tolerance: float) -> float:
+    """The bound on scores that the solver's dual bound of a selection proves."""
+    slack = bound_slack(problem, tolerance)
+    if problem.goal == "cost":
+        return -(solver_bound - slack) * cost_unit(problem)
+    return solver_bound + slack
+
+
+def cost_range(problem: Problem) -> tuple[float, float]:
+    """The least and the greatest cost any choice can have."""
+    always_blocked = problem.spread_capital + problem.blocked_yearly_cost
+    low = problem.extremes(always_blocked)[0] + min(problem.option_cost)
+    return low, problem.extremes(always_blocked + problem.energy_cost)[1] + max(problem.option_cost)
+
+
+def cost_unit(problem: Problem) -> float:
+    """The money in which a selection counts, so that its costs are near one."""
+    if problem.goal != "value":
+        return max(cost_range(problem)[0], 1.0)
+    return max(problem.candidates.instance.limits.yearly_cost or 1.0, 1.0)
+
+
+def rate_range(problem: Problem) -> tuple[float, float]:
+    """The least and the greatest interruption rate any choice can have, with room for rounding."""
+    low, high = problem.extremes(problem.column("rate_per_h"))
+    return (problem.site[1] + low) * (1 - 1e-12), (problem.site[1] + high) * (1 + 1e-12)
+
+
+def _energy_matters(problem: Problem) -> bool:
+    limited = problem.candidates.instance.limits.yearly_cost is not None
+    return bool(problem.energy_cost.any()) and (limited or problem.goal != "value")
+
+
+def _pieces(scheme: Checkpointing, option: int, low: float, high: float, points: Points) -> list[Piece]:
+    """The rate's pieces of one recovery scheme: tangents where it is concave, else one line a piece."""
+    if scheme.curvature is Curvature.CONCAVE:
+        lines: list[Line] = list(scheme.over_estimators(low, high))
+        for point in points:
+            lines += scheme.over_estimators(point, point)
+        return [Piece(option, low, high, tuple(lines))]
+    edges = _edges(low, high, points)
+    return [
+        Piece(option, left, right, tuple(scheme.over_estimators(left, right)))
+        for left, right in zip(edges[:-1], edges[1:], strict=True)
+    ]
+
+
+def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:
+    """The instance's limits as rows."""
+    instance = problem.candidates.instance
+    limits, it_power = instance.limits, problem.column("it_power_kw")
+    working = problem.column("working_gpus")
+    budgets = []
+    if limits.capital is not None:
+        budgets.append(Budget("capital", problem.column("capital"), limits.capital))
+    if limits.yearly_cost is not None:
+        parts = tuple(part / unit_cost for part in problem.option_cost)
+        coefficients, bound = problem.blocked_yearly_cost / unit_cost, limits.yearly_cost / unit_cost
+        budgets.append(Budget("yearly_cost", coefficients, bound, "<=", parts, _energy_matters(problem)))
+    if limits.it_power is not None:
+        budgets.append(Budget("it_power", it_power, limits.it_power))
+    if limits.site_power is not None:
+        budgets.append(Budget("site_power", instance.power.pue * it_power, limits.site_power))
+    if limits.floor is not None:
+        budgets.append(Budget("floor", problem.column("racks"), float(limits.floor)))
+    if limits.working_gpus.minimum is not None:
+        budgets.append(Budget("working_gpus.minimum", working, float(limits.working_gpus.minimum), ">="))
+    if limits.working_gpus.maximum is not None:
+        budgets.append(Budget("working_gpus.maximum", working, float(limits.working_gpus.maximum)))
+    if limits.availability is not None:
+        floor = log(limits.availability) - problem.site[0]
+        budgets.append(Budget("availability", np.maximum(problem.log_up, LOWEST_LOG_UP), floor, ">="))
+    return budgets
+
+
+def _inner(low: float, high: float, number: int) -> Points:
+    """Evenly spaced points strictly between two ends."""
+    return tuple(float(x) for x in np.linspace(low, high, number + 2)[1:-1]) if high > low else ()
+
+
+def _edges(low: float, high: float, points: Points) -> Points:
+    inner = sorted(p for p in points if low < p < high)
+    return (low, *inner, high)
+
+
+def _with(points: Points, point: float) -> Points:
+    if any(abs(point - known) <= SAME_POINT * abs(point) for known in points):
+        return points
+    return (*points, point)
+
+

@@ -1,0 +1,106 @@
+"""Plans on disk: a folder with the plan, its tables, the model and the log, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+from contextlib import redirect_stdout
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from spareopt.errors import Fault, InputError
+from spareopt.instance import Instance
+from spareopt.plan import Audit, Plan
+
+TIMED = ("manifest.json", "solver.log")
+"""The files that hold times; all others are the same bytes for the same input, versions and seed."""
+
+
+def check_new_folder(folder: str | Path) -> Path:
+    """The path of a folder that can be written without losing anything.  Raises InputError."""
+    path = Path(folder)
+    if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        raise InputError(str(folder), [Fault("", "already exists; name a new folder, or move the old one away")])
+    parent = path.absolute().parent
+    if not parent.is_dir():
+        raise InputError(str(folder), [Fault("", f"its parent folder {parent} does not exist; make it first")])
+    return path
+
+
+def write_plan(plan: Plan, instance: Instance, folder: str | Path) -> Path:
+    """Write a plan folder; it appears complete or not at all.  Raises InputError where something stands there."""
+    path = check_new_folder(folder)
+    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.absolute().parent))
+    try:
+        scratch.chmod(0o755)
+        _write_files(plan, instance, scratch)
+        if path.exists():
+            path.rmdir()
+        scratch.rename(path)
+    except BaseException as error:
+        shutil.rmtree(scratch, ignore_errors=True)
+        if isinstance(error, OSError):
+            raise InputError(str(folder), [Fault("", f"can't be written: {error.strerror or error}")]) from None
+        raise
+    return path
+
+
+def _write_files(plan: Plan, instance: Instance, folder: Path) -> None:
+    (folder / "plan.json").write_text(plan.to_json(), encoding="utf-8")
+    resolved = json.dumps(instance.resolved(), indent=2, ensure_ascii=False) + "\n"
+    (folder / "instance.json").write_text(resolved, encoding="utf-8")
+    plan.evaluation.losses_table().to_csv(folder / "losses.csv", index=False)
+    plan.evaluation.limits_table().to_csv(folder / "limits.csv", index=False)
+    seconds: dict[str, float] = {}
+    if plan.audit is not None:
+        seconds = plan.audit.seconds
+        _write_audit(plan.audit, instance, folder)
+    files = {
+        file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for file in sorted(folder.iterdir())
+        if file.name not in TIMED
+    }
+    manifest = {
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "status": plan.certificate.status,
+        "seconds": {name: round(value, 3) for name, value in seconds.items()},
+        "sha256": files,
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
+    table = audit.candidates.copy()
+    for column, names in (
+        ("zone", [zone.name for zone in instance.zones]),
+        ("design", [design.name for design in instance.designs]),
+        ("repair_plan", [plan.name for plan in instance.repair_plans]),
+    ):
+        table[column] = table[column].map(dict(enumerate(names)))
+    table.insert(0, "candidate", table.index)
+    kept = table["dominated_by"] < 0
+    table[kept].drop(columns="dominated_by").to_csv(folder / "candidates.csv", index=False)
+    columns = ["candidate", "dominated_by", "zone", "design", "racks", "intra_block_spares", "inter_block_spares"]
+    columns += ["repair_plan", "gpu_limit_kw"]
+    table.loc[~kept, columns].to_csv(folder / "dominated.csv", index=False)
+    with redirect_stdout(io.StringIO()):
+        audit.model.write(str(folder / "model.lp"), io_options={"symbolic_solver_labels": True})
+    (folder / "solver.log").write_text(audit.log, encoding="utf-8")
+
+
+def read_plan(source: str | Path) -> Plan:
+    """A plan from its folder or its plan.json.  Raises InputError."""
+    path = Path(source)
+    path = path / "plan.json" if path.is_dir() else path
+    try:
+        return Plan.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), [Fault("", f"can't be read: {error.strerror or error}")]) from None
+    except (ValidationError, UnicodeDecodeError) as error:
+        first = str(error).splitlines()[0]
+        raise InputError(str(path), [Fault("", f"is not a plan that spareopt wrote ({first})")]) from None
