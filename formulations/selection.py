@@ -195,11 +195,14 @@ def build(selection: Selection) -> pyo.ConcreteModel:
 
 
 def _add_concave(model: pyo.ConcreteModel, selection: Selection, total: Any) -> None:
-    model.concave = pyo.Var(range(len(selection.concave)))
+    terms = range(len(selection.concave))
+    model.concave = pyo.Var(terms)
+    model.argument = pyo.Var(terms)  # a variable of its own, so that tangents are short rows
     model.tangent = pyo.ConstraintList()
     for k, term in enumerate(selection.concave):
+        model.tangent.add(model.argument[k] == total(term.coefficients))
         for slope, intercept in term.tangents:
-            model.tangent.add(model.concave[k] <= total(slope * term.coefficients, constant=intercept))
+            model.tangent.add(model.concave[k] <= slope * model.argument[k] + intercept)
 
 
 def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: SlowestScale, total: Any) -> None:
@@ -230,7 +233,7 @@ def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: Slowes
 
 
 def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any) -> None:
-    unit = max(max(piece.high for piece in rate.pieces), 1e-300)  # keeps coefficients near one
+    unit = max((piece.high for piece in rate.pieces), default=1.0)  # keeps coefficients near one
     pieces = range(len(rate.pieces))
     model.piece = pyo.Var(pieces, domain=pyo.Binary)
     model.rate = pyo.Var(pieces, bounds=(0, None))
@@ -246,9 +249,7 @@ def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any) -> None:
         model.rate_line.add(model.rate[p] >= piece.low / unit * model.piece[p])
         model.rate_line.add(model.rate[p] <= piece.high / unit * model.piece[p])
         for slope, intercept in piece.lines:
-            model.rate_line.add(
-                model.rate_value[p] <= slope * unit * model.rate[p] + intercept * model.piece[p]
-            )
+            model.rate_line.add(model.rate_value[p] <= slope * unit * model.rate[p] + intercept * model.piece[p])
     model.piece_option = pyo.ConstraintList()
     for option in model.option:
         chosen = sum(model.piece[p] for p in by_option.get(option, ()))

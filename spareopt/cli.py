@@ -66,7 +66,9 @@ def _instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which instance is meant."""
 
     @click.argument("source", metavar="INSTANCE")
-    @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Apply a named scenario; may be repeated.")
+    @click.option(
+        "--scenario", "scenarios", multiple=True, metavar="NAME", help="Apply a named scenario; may be repeated."
+    )
     @click.option(
         "--set",
         "settings",
@@ -91,7 +93,9 @@ def _overrides(settings: tuple[str, ...]) -> dict[str, Any]:
     for setting in settings:
         path, equals, text = setting.partition("=")
         if not equals or not path.strip():
-            raise InputError("--set", [Fault("", f"expected PATH=VALUE such as limits.capital='3.9 G$', got {setting!r}")])
+            raise InputError(
+                "--set", [Fault("", f"expected PATH=VALUE such as limits.capital='3.9 G$', got {setting!r}")]
+            )
         result[path.strip()] = parse_value(text)
     return result
 
@@ -111,9 +115,23 @@ _json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON;
 
 def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--gap", type=click.FloatRange(0, 1, max_open=True), default=1e-4, show_default=True, help="Relative gap to prove; 0 for the last digit."),
-        click.option("--time-limit", type=click.FloatRange(0, min_open=True), default=None, metavar="SECONDS", help="Stop after so many seconds with the best plan found."),
-        click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver."),
+        click.option(
+            "--gap",
+            type=click.FloatRange(0, 1, max_open=True),
+            default=1e-4,
+            show_default=True,
+            help="Relative gap to prove; 0 for the last digit.",
+        ),
+        click.option(
+            "--time-limit",
+            type=click.FloatRange(0, min_open=True),
+            default=None,
+            metavar="SECONDS",
+            help="Stop after so many seconds with the best plan found.",
+        ),
+        click.option(
+            "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver."
+        ),
     ):
         command = option(command)
     return _model_option(command)
@@ -122,10 +140,19 @@ def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @main.command()
 @_instance_options
 @_solve_options
-@click.option("-o", "--output", metavar="FOLDER", help="Write the plan, its tables, the MILP and the log to a new folder.")
+@click.option(
+    "-o", "--output", metavar="FOLDER", help="Write the plan, its tables, the MILP and the log to a new folder."
+)
 @_json_option
 def solve(
-    source: str, instance: Instance, gap: float, time_limit: float | None, seed: int, model: Any, output: str | None, as_json: bool
+    source: str,
+    instance: Instance,
+    gap: float,
+    time_limit: float | None,
+    seed: int,
+    model: Any,
+    output: str | None,
+    as_json: bool,
 ) -> None:
     """Find the best plan of INSTANCE (a shipped name or a file) and prove how good it is."""
     from spareopt import optimise, report, store  # noqa: PLC0415
@@ -154,8 +181,12 @@ def solve(
 
 @main.command()
 @_instance_options
-@click.option("--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder.")
-@click.option("--optimum/--no-optimum", default=True, show_default=True, help="Also solve, and compare decision by decision.")
+@click.option(
+    "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
+)
+@click.option(
+    "--optimum/--no-optimum", default=True, show_default=True, help="Also solve, and compare decision by decision."
+)
 @_solve_options
 @_json_option
 def evaluate(
@@ -235,7 +266,11 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
         except InputError as error:
             faults = error.faults
         results.append(
-            {"file": file, "valid": not faults, "faults": [{"field": f.field, "line": f.line, "message": f.message} for f in faults]}
+            {
+                "file": file,
+                "valid": not faults,
+                "faults": [{"field": f.field, "line": f.line, "message": f.message} for f in faults],
+            }
         )
         if not as_json:
             click.echo(f"{file}: valid" if not faults else str(InputError(file, faults)), err=bool(faults))
@@ -289,7 +324,9 @@ def instances(as_json: bool) -> None:
 
     rows = [(name, read_instance(name).description) for name in shipped.names()]
     if as_json:
-        click.echo(json.dumps([{"name": name, "description": text} for name, text in rows], indent=2, ensure_ascii=False))
+        click.echo(
+            json.dumps([{"name": name, "description": text} for name, text in rows], indent=2, ensure_ascii=False)
+        )
         return
     click.echo(report.instances_text(rows), nl=False)
     click.echo("Next: spareopt solve NAME, or spareopt new my-cluster.yaml --from NAME")
@@ -297,7 +334,14 @@ def instances(as_json: bool) -> None:
 
 @main.command()
 @click.argument("file", metavar="FILE")
-@click.option("--from", "template", default="gb200-4x256", show_default=True, metavar="NAME", help="The shipped instance to start from.")
+@click.option(
+    "--from",
+    "template",
+    default="gb200-4x256",
+    show_default=True,
+    metavar="NAME",
+    help="The shipped instance to start from.",
+)
 def new(file: str, template: str) -> None:
     """Write a new instance FILE, a commented copy of a shipped one, to be edited."""
     from spareopt.reading import new_instance  # noqa: PLC0415

@@ -44,9 +44,7 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
             alone = Decisions(zones=(*others, *theirs), checkpoint_plan=mine.checkpoint_plan)
             rows.append(_row(instance, zone.name, "all", _words(ours), _words(theirs), alone, model))
     alone = mine.model_copy(update={"checkpoint_plan": best.checkpoint_plan})
-    rows.append(
-        _row(instance, "", "checkpoint_plan", mine.checkpoint_plan, best.checkpoint_plan, alone, model)
-    )
+    rows.append(_row(instance, "", "checkpoint_plan", mine.checkpoint_plan, best.checkpoint_plan, alone, model))
     return pd.DataFrame(rows)
 
 

@@ -23,6 +23,7 @@ from spareopt.recovery import Checkpointing, Curvature
 from spareopt.units import HOURS_PER_YEAR
 
 Array = NDArray[np.float64]
+COMPACT_AT = 0.25  # share of discarded rows at which the arrays are made smaller
 
 
 def prune(candidates: Candidates, schemes: Iterable[Checkpointing]) -> pd.Series:
@@ -40,29 +41,50 @@ def prune(candidates: Candidates, schemes: Iterable[Checkpointing]) -> pd.Series
 def pareto(keys: Array) -> NDArray[np.int64]:
     """For each row of ``keys`` (larger is better in every column) a row that is nowhere worse, or −1 if none is.
 
-    Of equal rows the first is kept.  Rows named as dominating are themselves kept.
+    Of equal rows the first is kept.  Rows named as dominating are themselves kept.  Rows are taken in order of merit,
+    so that each one taken is kept for good and discards, among those left, all that it dominates.
     """
-    keys = _distinct_columns(keys)
-    spread = np.ptp(keys, axis=0)
-    merit = ((keys - keys.min(axis=0)) / spread).sum(axis=1) if keys.shape[1] else np.zeros(len(keys))
-    alive = np.argsort(-merit, kind="stable")
-    left = np.ascontiguousarray(keys[alive])
+    columns = _distinct(keys)
     dominated_by = np.full(len(keys), -1, dtype=np.int64)
-    while len(alive):
-        best = alive[0]
-        worse = (left <= left[0]).all(axis=1)
-        worse[0] = False
-        dominated_by[alive[worse]] = best
-        stay = ~worse
-        stay[0] = False
-        alive, left = alive[stay], left[stay]
+    alive = np.argsort(-_merit(columns, len(keys)), kind="stable")
+    left = [np.ascontiguousarray(column[alive]) for column in columns]
+    here = 0  # rows before this place are kept; rows of ``alive`` that are marked are gone
+    gone = np.zeros(len(alive), dtype=bool)
+    while here < len(alive):
+        if gone[here]:
+            here += 1
+            continue
+        worse = ~gone[here + 1 :]
+        for column in left:
+            worse &= column[here + 1 :] <= column[here]
+        if worse.any():
+            dominated_by[alive[here + 1 :][worse]] = alive[here]
+            gone[here + 1 :] |= worse
+        here += 1
+        if gone[here:].mean() > COMPACT_AT if here < len(alive) else False:
+            stay = ~gone[here:]
+            alive, left = alive[here:][stay], [column[here:][stay] for column in left]
+            here, gone = 0, np.zeros(len(alive), dtype=bool)
     return dominated_by
 
 
-def _distinct_columns(keys: Array) -> Array:
+def _distinct(keys: Array) -> list[Array]:
     """The columns that differ between rows, each once."""
-    useful = keys[:, np.ptp(keys, axis=0) > 0]
-    return np.unique(useful, axis=1) if useful.shape[1] else useful
+    columns: list[Array] = []
+    for column in keys.T:
+        if column.min() < column.max() and not any(np.array_equal(column, other) for other in columns):
+            columns.append(column)
+    return columns
+
+
+def _merit(columns: list[Array], rows: int) -> Array:
+    """The sum of the columns, each scaled to its finite range: no row has more merit than one that dominates it."""
+    merit = np.zeros(rows)
+    for column in columns:
+        finite = column[np.isfinite(column)]
+        low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 1.0)
+        merit += (np.maximum(column, low - (high - low)) - low) / ((high - low) or 1.0)
+    return merit
 
 
 def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes: list[Checkpointing]) -> Array:
@@ -70,7 +92,8 @@ def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes
     instance, table = candidates.instance, candidates.table
     limits, kind = instance.limits, instance.objective.kind
     alone = sum(zone.count for zone in instance.zones) == 1
-    log_up = np.log1p(-rows["unavailability"].to_numpy())
+    with np.errstate(divide="ignore"):
+        log_up = np.log1p(-rows["unavailability"].to_numpy())
     working = rows["working_gpus"].to_numpy(dtype=float)
     rate = rows["rate_per_h"].to_numpy()
     scale = rows["log_scale"].to_numpy()
@@ -138,4 +161,6 @@ def _yearly_costs(
     extra = rows["it_power_kw"].to_numpy() - blocked
     both = candidates.table.assign(extra=table["it_power_kw"] - table["blocked_power_kw"])
     others = _others(Candidates(candidates.instance, both, {}, ""), z, "extra")
-    return [fixed + price * blocked] + [fixed + price * (blocked + np.exp(log_up) * (extra + other)) for other in others]
+    return [fixed + price * blocked] + [
+        fixed + price * (blocked + np.exp(log_up) * (extra + other)) for other in others
+    ]

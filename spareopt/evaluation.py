@@ -192,7 +192,9 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     cett = working / gpus * availability * efficiency
     scale = float(np.exp(min(s.row["log_scale"] for s in scored)))
     goodput = working * availability * efficiency * scale
-    stranded = [_stranded(instance, scored, i, rate, log_up, plan_scheme=scheme, model=model) for i in range(len(scored))]
+    stranded = [
+        _stranded(instance, scored, i, rate, log_up, plan_scheme=scheme, model=model) for i in range(len(scored))
+    ]
     losses = _losses(scored, stranded, gpus, working, availability, shares)
 
     price = instance.power.energy_price
@@ -397,9 +399,7 @@ def _placement(instance: Instance, scored: list[_Scored]) -> list[LimitSlack]:
         group = blocks_per_placement_group(instance, s.design, s.choice.intra_block_spares)
         working_blocks = s.choice.racks * s.design.blocks_per_rack - s.choice.inter_block_spares
         rest = max(rest, s.row["working_gpus"] if group is None else working_blocks % group)
-    return [
-        LimitSlack(limit="placement_group", unit="blocks left over", sense="<=", value=rest, bound=0, slack=-rest)
-    ]
+    return [LimitSlack(limit="placement_group", unit="blocks left over", sense="<=", value=rest, bound=0, slack=-rest)]
 
 
 def _rack_power(s: _Scored) -> float | None:

@@ -94,6 +94,7 @@ def _tree(structure: ZoneStructure, node: str, down: Mapping[str, float], block_
     if graph.nodes[node]["kind"] == "block":
         return Domain(node, block_down)
     children = tuple(
-        (_tree(structure, child, down, block_down), edge["count"]) for _, child, edge in graph.out_edges(node, data=True)
+        (_tree(structure, child, down, block_down), edge["count"])
+        for _, child, edge in graph.out_edges(node, data=True)
     )
     return Domain(node, down.get(node, 0.0), children)

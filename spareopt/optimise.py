@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pyomo.common.collections import ComponentMap
 
@@ -29,9 +33,14 @@ from spareopt.infeasible import why_infeasible
 from spareopt.problem import Outcome, Problem, build_problem
 from spareopt.relaxation import Refinement, score_bound
 from spareopt.solver import Progress as SolverProgress
-from spareopt.solver import SolveRecord, Status, solve_milp
+from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
+
+Array = NDArray[np.float64]
 
 DEFAULT_GAP = 1e-4
+SCREENS = 4
+FIRST_TRIES = 8
+FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 FEASIBILITY_TOLERANCE = 1e-7
 REPORT_EVERY = 0.5  # s
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
@@ -89,7 +98,7 @@ def solve(
     if search.best is None:
         raise search.failure()
     counts, option = search.best.counts, search.best.option
-    decisions = decisions_of(candidates, problem.by_row(counts), instance.checkpoint_plans[option].name)
+    decisions = decisions_of(candidates, search.problem.by_row(counts), instance.checkpoint_plans[option].name)
     evaluation = evaluate(instance, decisions, model=model)
     _check_agreement(search.best, evaluation.goodput, evaluation.cost_per_year)
     if evaluation.violated:
@@ -115,7 +124,8 @@ def solve(
         candidates=CandidateCounts(
             enumerated=len(candidates.table),
             dominated=int((dominated_by >= 0).sum()),
-            kept=len(problem.rows),
+            outbid=len(problem.rows) - len(search.problem.rows),
+            kept=len(search.problem.rows),
             excluded={reason: number for reason, number in sorted(candidates.excluded.items()) if number},
         ),
         provenance=Provenance(
@@ -167,14 +177,19 @@ class _Search:
         self.rounds = 0
         self.status = LIMIT_REACHED
         self.log = ""
-        self.model: object = None
+        self.model: Any = None
         self.infeasible = False
         self._reported = 0.0
 
     def run(self) -> None:
         """Refine until the bounds meet, the limit is reached, or nothing is left."""
         while True:
-            remaining = None if self.time_limit is None else self.time_limit - (time.perf_counter() - self.started)
+            if not self.refinement.excluded:
+                self._screen()
+                if self._closed():
+                    self.status = PROVEN
+                    return
+            remaining = self._remaining()
             if remaining is not None and remaining <= 0:
                 return
             record = self._select(remaining)
@@ -205,6 +220,12 @@ class _Search:
             return InterruptedError_("interrupted before any plan was found")
         return LimitError(f"the time limit of {self.time_limit:g} s was reached before any plan was found")
 
+    def _remaining(self) -> float | None:
+        """Seconds left of the time limit, at least 0; None without one."""
+        if self.time_limit is None:
+            return None
+        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
+
     def _why_infeasible(self) -> str:
         """In words; for a goodput target also the best goodput that the other limits allow."""
         instance = self.problem.candidates.instance
@@ -229,7 +250,7 @@ class _Search:
         record = solve_milp(
             model,
             rel_gap=0.0,
-            abs_gap=self._tolerance() / 10,
+            abs_gap=self._tolerance() / 2,
             time_limit=remaining,
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
@@ -243,11 +264,88 @@ class _Search:
             self.bound = min(self.bound, free if self.best is None else max(free, self.best.score))
         return record
 
+    def _screen(self) -> None:
+        """Leave out what no plan better than the best one can use: pieces of the rate, and candidates.
+
+        In the linear relaxation of one piece, an over-estimate, no plan is worth more than its bound, and none that
+        uses candidate c more than the bound plus c's reduced cost.  Fewer candidates span less, so this is repeated
+        with denser pieces over the narrower range.
+        """
+        for _ in range(SCREENS):
+            if len(self.problem.rows) <= FEW_CANDIDATES:
+                return
+            before = len(self.problem.rows)
+            selection = self.refinement.selection(self.problem)
+            model = formulation.build(selection)
+            assert selection.rate is not None
+            pieces = selection.rate.pieces
+            worth = np.full((len(pieces), before), -np.inf)
+            bounds = np.full(len(pieces), -np.inf)
+            cases = (model.piece[p] for p in model.piece)
+            relaxations = solve_relaxations(
+                model, cases, time_limit=self._remaining(), feasibility_tolerance=FEASIBILITY_TOLERANCE
+            )
+            for p, relaxation in enumerate(relaxations):
+                if relaxation is not None:
+                    known = relaxation.reduced_costs
+                    reduced = np.array([known[model.n[c]] if known else 0.0 for c in model.n])
+                    bounds[p] = score_bound(self.problem, relaxation.bound, FEASIBILITY_TOLERANCE)
+                    worth[p] = score_bound(self.problem, relaxation.bound + reduced, FEASIBILITY_TOLERANCE)
+            if self.best is None:
+                self._first_plan(worth.max(axis=0))
+            if self.best is None:
+                return
+            better = bounds >= self.best.score
+            self.bound = min(self.bound, max(float(bounds.max()), self.best.score))
+            self._tell("screening candidates", self.bound)
+            self.refinement = self.refinement.without_pieces(
+                [p for p, keep in zip(pieces, better, strict=True) if not keep]
+            )
+            keep = (worth[better] >= self.best.score).any(axis=0) if better.any() else np.zeros(before, dtype=bool)
+            keep[list(self.best.counts)] = True
+            self._keep(np.flatnonzero(keep))
+            if self._closed() or not better.any():
+                return
+            self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / 4)
+
+    def _first_plan(self, worth: Array) -> None:
+        """A plan from the selection among the most promising candidates, if there is one."""
+        promising = np.sort(np.argsort(-worth, kind="stable")[:FEW_CANDIDATES])
+        if len(np.unique(self.problem.group[promising])) < len(self.problem.members):
+            return
+        few = self.problem.subset(promising)
+        tolerance = max(self._tolerance(), DEFAULT_GAP) / 2
+        for _ in range(FIRST_TRIES):
+            model = formulation.build(self.refinement.selection(few))
+            record = solve_milp(
+                model,
+                abs_gap=tolerance,
+                time_limit=self._remaining(),
+                seed=self.seed,
+                feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            )
+            self.log += f"=== first plan, among {len(promising)} candidates\n{record.log}\n"
+            if not record.has_incumbent:
+                return
+            outcome = few.outcome(*_chosen(model))
+            if outcome.feasible:
+                counts = {int(promising[c]): count for c, count in outcome.counts.items()}
+                self.best = replace(outcome, counts=counts)
+                return
+            refined = self.refinement.at(few, outcome)  # it missed the target that its over-estimate met
+            if refined is None:
+                return
+            self.refinement = refined
+
+    def _keep(self, positions: NDArray[np.int64]) -> None:
+        """Go on with the candidates at these positions only."""
+        assert self.best is not None
+        place = {int(position): i for i, position in enumerate(positions)}
+        self.problem = self.problem.subset(positions)
+        self.best = replace(self.best, counts={place[c]: count for c, count in self.best.counts.items()})
+
     def _score(self, record: SolveRecord) -> Outcome:
-        model: object = self.model
-        counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}  # type: ignore[attr-defined]
-        option = max(model.option, key=lambda o: model.option[o].value or 0.0)  # type: ignore[attr-defined]
-        outcome = self.problem.outcome(counts, option)
+        outcome = self.problem.outcome(*_chosen(self.model))
         if outcome.feasible and (self.best is None or outcome.score > self.best.score):
             self.best = outcome
             self.bound = max(self.bound, outcome.score)
@@ -281,3 +379,7 @@ class _Search:
         self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound) if finite else None))
 
 
+def _chosen(model: Any) -> tuple[dict[int, int], int]:
+    """The counts of the candidates a solved selection takes, and its option."""
+    counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}
+    return counts, max(model.option, key=lambda o: model.option[o].value or 0.0)

@@ -48,7 +48,11 @@ class CandidateCounts(BaseModel):
 
     enumerated: int
     dominated: int
+    """Another candidate is at least as good in every plan."""
+    outbid: int
+    """No plan that uses it can be better than the one found, by the linear relaxation."""
     kept: int
+    """Offered to the last MILP."""
     excluded: dict[str, int]
 
 

@@ -174,6 +174,11 @@ class Problem:
             return abs(bound - score) / abs(score)
         return abs(expm1(bound - score))
 
+    def subset(self, keep: NDArray[np.int64]) -> Problem:
+        """The problem with only the candidates at these positions, which must be increasing."""
+        table = self.table.iloc[keep].reset_index(drop=True)
+        return Problem(self.candidates, self.schemes, self.rows[keep], self.group[keep], self.members, table)
+
     def by_row(self, counts: Mapping[int, int]) -> dict[int, int]:
         """Counts by row of the table instead of position."""
         return {int(self.rows[c]): count for c, count in counts.items()}

@@ -1,27 +1,41 @@
-"""Recovery under checkpointing: the useful share of unblocked time, its losses, its best period, and bounds on it.
+"""Recovery: the useful share η of unblocked time under checkpointing, its loss shares, best period and bounds on ln η.
 
-A fault arrives at rate Λ.  Work comes in periods of τ, each followed by a save δ; a fault costs the recovery time Rc
-(detection and restart) and the work since the last save.
+Faults stop the job at rate Λ (per hour).  Work comes in periods of τ hours, each closed by a save of δ hours; a fault
+costs the recovery time Rc (detection and restart, constant) and the work since the last completed save.
+
+Exact model: faults hit in every phase (computing, saving, detecting, restarting).  With y = Λ(τ+δ) and φ = exp(−Λ Rc),
+an attempt of τ+δ succeeds with probability e^(−y), so a period takes e^y − 1 failed attempts on average, and
+
+    E[period] = (e^y − 1)/(Λ φ),    η = τ / E[period].
+
+First-order model (published with MLSys 2026, no faults in saves and recovery): T_p = (e^(Λτ) − 1)/Λ,
+T = T_p + δ + Λ T_p Rc, η = τ/T.
+
+Both have their best period where ∫₀ˣ t eᵗ dt = u for x = Λ τ*, with u = 1 − e^(−Λδ) (exact) or Λδ/(1 + Λ Rc).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import exprel, lambertw
+from scipy.special import expit, exprel, hyp1f1, lambertw
 
 Array = NDArray[np.float64]
 Line = tuple[float, float]
-PAD = 1e-12  # raises every over-estimate above the rounding of the function it bounds
-SUBGRID = 32
+Model = Literal["exact", "first-order"]
+
+PAD = 1e-12
+"""Every over-estimator is raised by this share of the largest number in it, so that rounding cannot put it below."""
+PARTS = 32
+"""Parts of an interval in which the bend of a function of mixed curvature is bounded."""
 
 
 class Curvature(StrEnum):
-    """How ln η bends in Λ."""
+    """How ln η bends in the interruption rate."""
 
     CONVEX = "convex"
     CONCAVE = "concave"
@@ -30,7 +44,11 @@ class Curvature(StrEnum):
 
 @dataclass(frozen=True)
 class RecoveryShares:
-    """Shares of the unblocked time; they sum to 1.  ``recovery`` is detection and restart."""
+    """Shares of the time in which the job is not blocked; they sum to 1.
+
+    ``useful`` work that is kept, ``saves`` that complete, ``recovery`` (detection and restart), and ``lost``: work
+    that is done again, failed saves included.
+    """
 
     useful: Array
     saves: Array
@@ -40,168 +58,190 @@ class RecoveryShares:
 
 @dataclass(frozen=True)
 class Checkpointing:
-    """Saves every ``period`` hours of work (None: the best period at each rate) of ``save`` h; ``recovery`` h a fault.
+    """Saves of ``save`` h after every ``period`` h of work, and ``recovery`` h of detection and restart per fault.
 
-    ``exact``: faults hit while computing, saving, detecting and restarting alike, and an interrupted save is lost:
-    E[period] = (exp(Λ(τ+δ)) − 1) / (Λ φ) with φ = exp(−Λ Rc), η = τ / E[period].
-    ``first-order``: the published form, without faults in saves and recovery: T_p = (exp(Λ τ) − 1)/Λ,
-    T = T_p + δ + Λ T_p Rc, η = τ/T.  Raises ValueError where the best period is asked of free saves.
+    ``period`` None: the best period at each interruption rate.  The models are those of the module's docstring.
+    Raises ValueError for negative times, a period that is not positive, or a best period asked with free saves (it
+    would be zero, with infinitely many saves).  Every method takes rates per hour, >= 0, of any shape, returns that
+    shape, and raises ValueError for a negative rate; NaN gives NaN.
     """
 
     save: float
     recovery: float
     period: float | None
-    model: Literal["exact", "first-order"] = "exact"
+    model: Model = "exact"
 
     def __post_init__(self) -> None:
-        if self.period is None and self.save <= 0:
-            raise ValueError("the best period needs a save time above zero")
+        if not (0 <= self.save < np.inf and 0 <= self.recovery < np.inf):
+            raise ValueError(f"save ({self.save} h) and recovery ({self.recovery} h) must be finite and not negative")
+        if self.period is not None and not 0 < self.period < np.inf:
+            raise ValueError(f"the checkpoint period ({self.period} h) must be finite and above zero")
+        if self.period is None and self.save == 0:
+            raise ValueError("the best checkpoint period needs a save time above zero")
+        if self.model not in get_args(Model):
+            raise ValueError(f"unknown recovery model {self.model!r}; there are {', '.join(get_args(Model))}")
 
     def best_period(self, rate: ArrayLike) -> Array:
-        """Work between saves at each rate, h: the given period, or the one with the highest η."""
-        rates = np.asarray(rate, dtype=float)
+        """Work between two saves, h: the given period, or the one with the greatest η (infinite at rate 0)."""
+        rates = _checked(rate)
         if self.period is not None:
             return np.full_like(rates, self.period)
-        return self._best_load(rates) / rates
-
-    def _best_load(self, rate: Array) -> Array:
-        """x = Λ τ* of the best period.
-
-        Exact: d ln η/dτ = 0 gives (1 − x) e^x = exp(−Λδ), so ln(1−x) + x + Λδ = 0 and x = 1 + W₀(−exp(−1−Λδ)).
-        First-order: 1 − Λδ/(1+Λ Rc) takes the place of exp(−Λδ).  Near the branch point W₀ loses half its digits, so
-        its value is polished by Newton's method on the logarithmic form.
-        """
-        if self.model == "exact":
-            shift = rate * self.save
-        else:
-            shift = -np.log1p(-np.minimum(rate * self.save / (1.0 + rate * self.recovery), 1.0 - 1e-16))
-        with np.errstate(under="ignore"):
-            x = 1.0 + lambertw(-np.exp(-1.0 - shift)).real
-        x = np.where(shift < 1e-4, np.sqrt(2 * shift) - 2 * shift / 3, x)
-        for _ in range(4):
-            excess = _log1p_minus(x) + shift
-            x = np.clip(x + excess * (1.0 - x) / x, np.sqrt(shift) * 1e-3, 1.0 - 1e-300)
-        return np.asarray(x)
+        faulty = np.where(rates == 0, 1.0, rates)
+        return np.where(rates == 0, np.inf, self._load(rates) / faulty)
 
     def log_eta(self, rate: ArrayLike) -> Array:
-        """ln η at each rate (per hour), without overflow."""
-        rates = np.asarray(rate, dtype=float)
+        """ln η; finite wherever Λ, y and Λ Rc are, also where η itself is too small for a float.
+
+        At the best period e^y = eˣ e^(Λδ) and (1−x) eˣ = 1 − u turn η into φ (1−x) = exp(−x − Λδ − Λ Rc) in the exact
+        model (ln(1−x) = −x − Λδ there) and e^(−x)/(1 + Λ Rc) in the first-order one.
+        """
+        rates = _checked(rate)
         if self.period is None:
-            x = self._best_load(rates)
             if self.model == "exact":
-                # η = τ Λ φ/(e^{x+Λδ} − 1), and (1−x) e^{x+Λδ} = 1 at the best period: η = φ (1 − x)
-                return np.log1p(-x) - rates * self.recovery
-            return -x - np.log1p(rates * self.recovery)
+                return -self._load(rates) - rates * (self.save + self.recovery)
+            return -self._load(rates) - np.log1p(rates * self.recovery)
         if self.model == "exact":
             whole = self.period + self.save
-            return np.log(self.period / whole) - _log_exprel(rates * whole) - rates * self.recovery
-        redo = _log_exprel(rates * self.period) + np.log1p(rates * self.recovery)
-        return -np.logaddexp(redo, np.log(self.save / self.period) if self.save else -np.inf)
+            return -float(np.log1p(self.save / self.period)) - _log_exprel(rates * whole) - rates * self.recovery
+        return np.asarray(-np.logaddexp(*self._log_terms(rates)))
 
     def shares(self, rate: ArrayLike) -> RecoveryShares:
-        """Shares of the unblocked time at each rate: useful work, saves, detection and restart, lost work.
+        """Shares of the unblocked time.
 
-        Exact: a period needs e^{Λ(τ+δ)} − 1 failed attempts on average, each followed by (1−φ)/(Λφ) of recovery;
-        saves are δ, useful work τ, and failed attempts last (e^y − 1)/Λ − (τ+δ) in all, y = Λ(τ+δ).
-        First-order: τ, δ, Λ T_p Rc and T_p − τ over T.
+        Exact, in units of E[period]: useful τ, saves δ; e^y − 1 failed attempts, each followed by (1−φ)/(Λφ) h of
+        recovery (repeated until one passes without a fault), make 1 − φ in all; lost is what is left of the attempts'
+        share φ: φ (1 − y/(e^y − 1)).  First-order, in units of T: τ, δ, Λ T_p Rc and T_p − τ.
         """
-        rates = np.asarray(rate, dtype=float)
-        period = self.best_period(rates)
+        rates = _checked(rate)
+        load = self._load(rates)
         useful = np.exp(self.log_eta(rates))
-        saves = useful * self.save / period
+        saves = useful * self.save / self.best_period(rates)
+        repeats = rates * self.recovery
         if self.model == "exact":
-            y = rates * (period + self.save)
-            # in units of E[period] = (e^y − 1)/(Λφ): recovery is 1 − φ, all attempts together are φ
-            recovery = -np.expm1(-rates * self.recovery)
-            attempts = np.exp(-rates * self.recovery)
-            with np.errstate(over="ignore"):
-                lost = attempts * _failed_share(y)
-            return RecoveryShares(useful, saves, np.broadcast_to(recovery, rates.shape), lost)
-        x = rates * period
-        with np.errstate(over="ignore"):
-            lost = useful * (exprel(x) - 1.0)
-            recovery = useful * exprel(x) * rates * self.recovery
-        big = ~np.isfinite(lost + recovery)
-        total = 1.0 + rates * self.recovery
-        return RecoveryShares(
-            useful, saves, np.where(big, rates * self.recovery / total, recovery), np.where(big, 1.0 / total, lost)
-        )
+            y = load + rates * self.save
+            return RecoveryShares(useful, saves, -np.expm1(-repeats), np.exp(-repeats) * y * _fault_place(y))
+        rework, save = self._log_terms(rates)
+        working = expit(rework - save) / (1.0 + repeats)  # T_p/T
+        return RecoveryShares(useful, saves, working * repeats, working * load * _fault_place(load))
 
     @property
     def curvature(self) -> Curvature:
         """How ln η bends in Λ.
 
-        Given period, exact: ln η is a constant − ln((e^y − 1)/y) − Λ Rc, concave since e^y − 1 over y is log-convex.
-        Best period: a supremum over τ of functions linear in ln … turns convex (checked in the tests).
-        Given period, first-order: ln(1 + Λ Rc) bends the other way, so the sum is neither.
+        - Given period, exact: −ln((e^y − 1)/y) is concave ((e^y − 1)/y is a moment generating function, so its
+          logarithm is convex), the rest is linear.
+        - Best period: dx/du = e^(−x)/x > 0 falls with x, so x is concave and increasing in u, and u is concave in Λ:
+          −x is convex.  So are −Λδ − Λ Rc and −ln(1 + Λ Rc).
+        - Given period, first-order: −ln(1 + Λ Rc) is convex and the rest bends either way.
         """
         if self.period is None:
             return Curvature.CONVEX
         return Curvature.CONCAVE if self.model == "exact" else Curvature.MIXED
 
     def over_estimators(self, low: float, high: float) -> list[Line]:
-        """Lines (slope, intercept) in Λ that are nowhere below ln η on [low, high]."""
-        if self.curvature is Curvature.CONCAVE:
-            points = [low] if low == high else [low, (low + high) / 2, high]
-            return [self._tangent(point) for point in points]
-        ends = self.log_eta(np.array([low, high]))
-        slope = 0.0 if low == high else float((ends[1] - ends[0]) / (high - low))
-        rise = 0.0 if self.curvature is Curvature.CONVEX else self._rise_above_secant(low, high)
-        return [(slope, float(ends[0]) - slope * low + rise + PAD)]
+        """Lines (slope in h, intercept) with slope·Λ + intercept >= ln η(Λ) for every Λ in [low, high], per hour.
 
-    def _tangent(self, rate: float) -> Line:
-        """The tangent of ln η at a rate, for a given period in the exact model."""
+        Convex: the secant.  Concave: the tangents at both ends and in the middle.  Mixed: the secant raised by a bound
+        on how far ln η can be above it.  Raises ValueError unless 0 <= low <= high < inf.
+        """
+        if not 0 <= low <= high < np.inf:
+            raise ValueError(f"an interval of interruption rates needs 0 <= low <= high < inf, not [{low}, {high}]")
+        if self.curvature is Curvature.CONCAVE:
+            points = [low] if low == high else [low, low + (high - low) / 2, high]
+            return [self._padded(self._slope(at), at, 0.0, high) for at in points]
+        if low == high:
+            return [self._padded(0.0, low, 0.0, high)]
+        ends = self.log_eta([low, high])
+        rise = 0.0 if self.curvature is Curvature.CONVEX else self._rise_above_secant(low, high)
+        return [self._padded(float(ends[1] - ends[0]) / (high - low), low, rise, high)]
+
+    def _padded(self, slope: float, at: float, rise: float, high: float) -> Line:
+        """The line of this slope through ln η at a rate, raised."""
+        value = float(self.log_eta(at))
+        pad = PAD * max(1.0, abs(value), abs(slope) * high)
+        return slope, value - slope * at + rise + pad
+
+    def _slope(self, rate: float) -> float:
+        """d ln η/dΛ for a given period in the exact model: d/dy ln((e^y − 1)/y) = 1 − (1/y − 1/(e^y − 1))."""
         assert self.period is not None
         whole = self.period + self.save
-        y = rate * whole
-        # d/dy ln((e^y − 1)/y) = 1/(1 − e^{−y}) − 1/y
-        bend = 0.5 + y / 12 if y < 1e-4 else 1.0 / -np.expm1(-y) - 1.0 / y
-        slope = float(-whole * bend - self.recovery)
-        return slope, float(self.log_eta(np.array(rate))) - slope * rate + PAD
+        return -whole * (1.0 - float(_fault_place(np.asarray(rate * whole)))) - self.recovery
 
     def _rise_above_secant(self, low: float, high: float) -> float:
-        """How far the first-order ln η at a given period can be above its secant, by a bound on its curvature.
+        """A bound on how far the first-order ln η at a given period is above its secant on [low, high].
 
-        ln η = ln τ − ln B with B(Λ) = T_p (1 + Λ Rc) + δ, a power series with non-negative coefficients, so
-        −(ln η)'' <= B''/B <= B''(high)/B(low); between grid points a function with −f'' <= M is at most h² M/8 above
-        its chord.
+        On a part of width h where −(ln η)'' <= M, ln η is at most h² M/8 above the chord of the part.  With
+        P = T_p (1 + Λ Rc), p = P/(P + δ) and g = (ln P)':
+
+            −(ln η)'' = p (ln P)'' + p (1−p) g² <= p τ²/12 + p (1−p) g²,
+
+        because (ln((eˣ − 1)/x))'' is the variance of a distribution on [0, 1] with density ∝ e^(xt), at most 1/12
+        (its value at x = 0, from which it falls).  p rises with Λ; of g = τ (1 − place(x)) + Rc/(1 + Λ Rc) the first
+        term rises and the second falls.  So each is bounded from the ends of the part.
         """
-        if low == high:
-            return 0.0
-        grid = np.linspace(low, high, SUBGRID + 1)
-        values = self.log_eta(grid)
-        secant = values[0] + (values[-1] - values[0]) * (grid - low) / (high - low)
-        step = (high - low) / SUBGRID
-        bend = self._second_derivative_bound(high) / self._denominator(low)
-        return float(max(0.0, (values - secant).max()) + step**2 * bend / 8)
-
-    def _denominator(self, rate: float) -> float:
         assert self.period is not None
-        return float(self.period * exprel(rate * self.period) * (1 + rate * self.recovery) + self.save)
+        rates = np.linspace(low, high, PARTS + 1)
+        values = self.log_eta(rates)
+        above = values - np.linspace(float(values[0]), float(values[-1]), PARTS + 1)
+        rework, save = self._log_terms(rates)
+        working, saving = expit(rework - save), expit(save - rework)  # p and 1 − p
+        place = self.period * (1.0 - _fault_place(rates * self.period))
+        steepest = place[1:] + self.recovery / (1.0 + rates[:-1] * self.recovery)
+        mixing = np.minimum(working[1:] * saving[:-1], 0.25)
+        bend = working[1:] * self.period**2 / 12 + mixing * steepest**2
+        ends = np.maximum(above[:-1], above[1:])
+        return float(np.max(ends + ((high - low) / PARTS) ** 2 * bend / 8))
 
-    def _second_derivative_bound(self, rate: float) -> float:
-        """B'' with T_p = τ exprel(x): exprel' <= e^x/2 and exprel'' <= e^x/3 for x >= 0, term by term."""
-        assert self.period is not None
-        tau, x = self.period, rate * self.period
-        first, second = tau**2 * np.exp(x) / 2, tau**3 * np.exp(x) / 3
-        return float(second * (1 + rate * self.recovery) + 2 * first * self.recovery)
+    def _load(self, rates: Array) -> Array:
+        """Λτ at the period used."""
+        if self.period is not None:
+            return rates * self.period
+        if self.model == "exact":
+            return _best_load(-np.expm1(-rates * self.save))
+        return _best_load(rates * self.save / (1.0 + rates * self.recovery))
+
+    def _log_terms(self, rates: Array) -> tuple[Array, Array]:
+        """ln(T_p (1 + Λ Rc)/τ) and ln(δ/τ) of the first-order model, whose T/τ is the sum of the two terms."""
+        with np.errstate(divide="ignore"):  # ln 0 where saves are free or the period infinite
+            save = np.log(self.save / self.best_period(rates))
+        return _log_exprel(self._load(rates)) + np.log1p(rates * self.recovery), save
+
+
+def _checked(rate: ArrayLike) -> Array:
+    rates = np.asarray(rate, dtype=np.float64)
+    if np.any(rates < 0):
+        raise ValueError(f"an interruption rate is negative: {rates.min()} per hour")
+    return rates
+
+
+def _best_load(u: Array) -> Array:
+    """The x >= 0 with ∫₀ˣ t eᵗ dt = 1 − (1−x) eˣ = u, for u >= 0: x = 1 + W₀(−(1−u)/e).
+
+    Setting the derivative of ln τ − ln E[period] (or ln T) to zero gives this equation.  Near the branch point (small
+    u) W₀ keeps half its digits only, so it is just the start (there: x = √(2u) − 2u/3 + …) for Newton's method on the
+    integral, which has no cancellation in the form x²/2 · ₁F₁(2; 3; x).
+    """
+    near = u < 0.01
+    x = np.where(near, np.sqrt(2 * u) - 2 * u / 3, 1.0 + lambertw((np.where(near, 1.0, u) - 1.0) / np.e).real)
+    for _ in range(3):
+        series = np.minimum(x, 1.0)
+        integral = np.where(x < 1.0, series**2 / 2 * hyp1f1(2.0, 3.0, series), x * np.exp(x) - np.expm1(x))
+        x = x - (integral - u) / np.where(x == 0, 1.0, x * np.exp(x))
+    return np.asarray(x)
 
 
 def _log_exprel(y: Array) -> Array:
-    """ln((e^y − 1)/y) for y >= 0, without overflow."""
-    small = np.minimum(y, 1.0)
-    large = np.maximum(y, 1.0)
-    return np.where(y < 1.0, np.log(exprel(small)), large + np.log(-np.expm1(-large)) - np.log(large))
+    """ln((e^y − 1)/y) for y >= 0, with all digits for small y and without overflow for large y."""
+    small, large = np.minimum(y, 1.0), np.maximum(y, 1.0)
+    near = np.log1p(small / 2 * hyp1f1(1.0, 3.0, small))
+    return np.where(y < 1.0, near, large + np.log(-np.expm1(-large)) - np.log(large))
 
 
-def _failed_share(y: Array) -> Array:
-    """((e^y − 1) − y)/(e^y − 1): the share of attempted time that fails, stable for small and large y."""
-    small = np.minimum(y, 1.0)
-    large = np.maximum(y, 1.0)
-    return np.where(y < 1.0, (exprel(small) - 1.0) / exprel(small), 1.0 - large * np.exp(-large) / -np.expm1(-large))
+def _fault_place(y: Array) -> Array:
+    """Mean place of the fault, as a share of the attempt, in an attempt of load y that fails: 1/y − 1/(e^y − 1).
 
-
-def _log1p_minus(x: Array) -> Array:
-    """ln(1 − x) + x, without cancellation for small x: −x²/2 − x³/3 − …"""
-    series = -(x**2) * (1 / 2 + x * (1 / 3 + x * (1 / 4 + x * (1 / 5 + x * (1 / 6 + x * (1 / 7 + x / 8))))))
-    return np.where(x < 0.01, series, np.log1p(-np.maximum(x, 0.01)) + np.maximum(x, 0.01))
+    It is 1/2 at y = 0 and falls to 0.  For small y: (e^y − 1 − y)/(y (e^y − 1)) with e^y − 1 − y = y²/2 · ₁F₁(1; 3; y).
+    """
+    small, large = np.minimum(y, 1.0), np.maximum(y, 1.0)
+    near = 0.5 * hyp1f1(1.0, 3.0, small) / exprel(small)
+    return np.where(y < 1.0, near, 1.0 / large - np.exp(-large) / -np.expm1(-large))

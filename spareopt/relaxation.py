@@ -26,6 +26,7 @@ from spareopt.units import HOURS_PER_YEAR
 Array = NDArray[np.float64]
 Points = tuple[float, ...]
 
+MANY_TANGENTS, MANY_PIECES = 40, 12
 LOWEST_LOG_UP = -20.0  # A below 2e-9 is taken as that: an over-estimate, and it keeps coefficients sane
 NEGLIGIBLE_LOG_UP = -15.0  # energy of a plan that is up less than 3e-7 of the time is taken as nothing
 SAME_POINT = 1e-12  # relative
@@ -40,6 +41,8 @@ class Refinement:
     log_up: Points
     cost: Points
     excluded: tuple[tuple[dict[int, int], int], ...] = ()
+    closed: tuple[tuple[int, float, float], ...] = ()
+    """Intervals of the rate, by option, where no better plan can be."""
 
     @classmethod
     def initial(cls, problem: Problem, coarse: bool) -> Refinement:
@@ -52,7 +55,9 @@ class Refinement:
         )
         cost = _inner(*cost_range(problem), 7 * between) if problem.goal == "ratio" else ()
         log_up = (-5.0, -1.0, -0.3, -0.1, -0.03, -0.01, -0.003, -0.001) if between else (-1.0,)
-        return cls((*sizes, *_inner(*sizes, 4 * between)), rate_points, log_up if _energy_matters(problem) else (), cost)
+        return cls(
+            (*sizes, *_inner(*sizes, 4 * between)), rate_points, log_up if _energy_matters(problem) else (), cost
+        )
 
     def at(self, problem: Problem, outcome: Outcome) -> Refinement | None:
         """The refinement that is also exact at a plan; None where it already was."""
@@ -71,6 +76,36 @@ class Refinement:
     def without(self, outcome: Outcome) -> Refinement:
         """The refinement that cuts a plan off."""
         return replace(self, excluded=(*self.excluded, (dict(outcome.counts), outcome.option)))
+
+    def denser(self, problem: Problem, tolerance: float) -> Refinement:
+        """The refinement with more points over the range that the problem's candidates still span.
+
+        Tangents are free, so there are many; pieces of the rate cost a binary each, so only those are halved whose
+        line is more than ``tolerance`` above the curve.
+        """
+        sizes, rates = problem.extremes(problem.column("working_gpus")), rate_range(problem)
+        points = []
+        for option, scheme in enumerate(problem.schemes):
+            more = _inner(*rates, MANY_TANGENTS)
+            if scheme.curvature is not Curvature.CONCAVE:
+                pieces = [piece for piece in self._rate(problem).pieces if piece.option == option]
+                more = tuple(
+                    (p.low + p.high) / 2
+                    for p in pieces
+                    if len(pieces) < MANY_PIECES and _overestimate(scheme, p) > tolerance
+                )
+            points.append((*self.rate[option], *more))
+        working_gpus = (*self.working_gpus, *_inner(*sizes, MANY_TANGENTS))
+        return replace(self, working_gpus=working_gpus, rate=tuple(points))
+
+    def without_pieces(self, pieces: list[Piece]) -> Refinement:
+        """The refinement that leaves out pieces of the rate in which no better plan can be."""
+        return replace(self, closed=self.closed + tuple((piece.option, piece.low, piece.high) for piece in pieces))
+
+    def _is_open(self, piece: Piece) -> bool:
+        return not any(
+            piece.option == option and low <= piece.low and piece.high <= high for option, low, high in self.closed
+        )
 
     def selection(self, problem: Problem) -> Selection:
         """The selection model of a problem under this refinement."""
@@ -127,7 +162,8 @@ class Refinement:
             for option, scheme in enumerate(problem.schemes)
             for piece in _pieces(scheme, option, low, high, self.rate[option])
         ]
-        return RateCoupling(problem.column("rate_per_h"), problem.site[1], tuple(pieces))
+        open_pieces = tuple(piece for piece in pieces if self._is_open(piece))
+        return RateCoupling(problem.column("rate_per_h"), problem.site[1], open_pieces)
 
     def _energy(self, problem: Problem, unit_cost: float) -> Energy:
         exponent = np.maximum(problem.log_up, LOWEST_LOG_UP)
@@ -172,6 +208,13 @@ def rate_range(problem: Problem) -> tuple[float, float]:
     """The least and the greatest interruption rate any choice can have, with room for rounding."""
     low, high = problem.extremes(problem.column("rate_per_h"))
     return (problem.site[1] + low) * (1 - 1e-12), (problem.site[1] + high) * (1 + 1e-12)
+
+
+def _overestimate(scheme: Checkpointing, piece: Piece) -> float:
+    """How far a piece's line is above ln η in its middle, about the most it can be."""
+    middle = (piece.low + piece.high) / 2
+    slope, intercept = piece.lines[0]
+    return slope * middle + intercept - float(scheme.log_eta(np.array(middle)))
 
 
 def _energy_matters(problem: Problem) -> bool:
@@ -235,5 +278,3 @@ def _with(points: Points, point: float) -> Points:
     if any(abs(point - known) <= SAME_POINT * abs(point) for known in points):
         return points
     return (*points, point)
-
-

@@ -65,8 +65,10 @@ def headline(plan: Plan) -> str:
     name = plan.provenance.instance
     value = objective_text(certificate.objective, certificate.value, plan.evaluation.currency)
     scale = f" ({plan.evaluation.goodput_scale:.4f} per GPU)" if certificate.objective == "goodput" else ""
-    proof = f"proven within {percent(certificate.gap)}" if certificate.status == PROVEN else (
-        f"NOT proven ({certificate.status}): the gap is {percent(certificate.gap)}"
+    proof = (
+        f"proven within {percent(certificate.gap)}"
+        if certificate.status == PROVEN
+        else (f"NOT proven ({certificate.status}): the gap is {percent(certificate.gap)}")
     )
     return f"{name}: {value}{scale}, {proof}"
 
@@ -194,7 +196,7 @@ def certificate_text(plan: Plan) -> str:
     lines = [
         f"Certificate ({c.status}): no plan of this instance is {better} than {bound}; gap {percent(c.gap)} "
         f"(asked {percent(c.gap_asked)}), {c.model} model, solved {c.refinements} times.",
-        f"Candidates: {n.enumerated:,} scored, {n.dominated:,} dominated, {n.kept:,} offered to the MILP.",
+        f"Candidates: {n.enumerated:,} scored, {n.dominated:,} dominated, {n.outbid:,} outbid, {n.kept:,} offered to the MILP.",
     ]
     lines += [f"Left out, can't be built: {number:,} ({reason})." for reason, number in n.excluded.items()]
     return "\n".join(lines)

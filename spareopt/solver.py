@@ -24,6 +24,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 from highspy import HighsModelStatus as Model
+from pyomo.common.collections import ComponentMap
 from pyomo.common.tee import capture_output
 from pyomo.contrib.solver.solvers.highs import Highs as Translator
 from pyomo.core.base.var import VarData
@@ -228,6 +229,60 @@ def solve_milp(
     return ended(status, nodes, objective, None if status == Status.INFEASIBLE else bound)
 
 
+@dataclass(frozen=True)
+class Relaxation:
+    """The linear relaxation of a model: its objective, a bound on the model's, and each variable's reduced cost.
+
+    Taking one unit of a variable that may be zero moves the bound by its reduced cost at least.
+    """
+
+    bound: float
+    reduced_costs: Mapping[VarData, float]
+
+
+def solve_relaxations(
+    model: Any,
+    cases: Iterable[VarData],
+    *,
+    time_limit: float | None = None,
+    feasibility_tolerance: float = 1e-7,
+) -> Iterator[Relaxation | None]:
+    """The linear relaxation of a model with each of the variables ``cases`` at 1 in turn; None where that is infeasible.
+
+    The model is translated once and each case starts from the last one's basis.  Nothing is loaded into the model.
+    Dual values hold to ``feasibility_tolerance``.  A case that can't be solved in time has an infinite bound and no
+    reduced costs.  Raises SolverError.
+    """
+    began = time.monotonic()
+    highs, watch = _new_highs(), _Watch(None, None)
+    options = {"threads": 1, "solve_relaxation": True, "log_to_console": False, "output_flag": True}
+    tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+    for name, value in {**options, **dict.fromkeys(tolerances, feasibility_tolerance)}.items():
+        _set_option(highs, name, value)
+    watch.attach(highs)
+    _check_fixed(model, feasibility_tolerance)
+    translator = Translator()
+    if fault := _translate(translator, model, highs, watch):
+        raise SolverError(f"translation failed: {fault}")
+    columns: dict[int, int] = translator._pyomo_var_to_solver_var_map
+    seen = [var for var in model.component_data_objects(pyo.Var, descend_into=True) if id(var) in columns]
+    for case in cases:
+        column = columns[id(case)]
+        highs.changeColBounds(column, 1.0, 1.0)
+        with watch.ctrl_c():
+            state = _run(highs, watch, time_limit, began)
+        if state == Model.kOptimal:
+            duals = np.array(highs.getSolution().col_dual)
+            reduced = ComponentMap((var, float(duals[columns[id(var)]])) for var in seen)
+            yield Relaxation(float(highs.getInfo().objective_function_value), reduced)
+        elif state == Model.kInfeasible:
+            yield None
+        else:  # out of time, or HiGHS could not tell: nothing is proved
+            highs.clearSolver()
+            yield Relaxation(math.inf * (-1.0 if translator._objective.sense == pyo.minimize else 1.0), {})
+        highs.changeColBounds(column, *case.bounds)
+
+
 def versions() -> dict[str, str]:
     """The versions that a result depends on: pyomo, highspy and the commit of HiGHS."""
     return {"pyomo": version("pyomo"), "highspy": version("highspy"), "highs": str(_new_highs().githash())}
@@ -253,9 +308,7 @@ def _set_option(highs: Any, name: str, value: object) -> None:
     except TypeError:
         taken = False
     if not taken:
-        raise SolverError(
-            f"HiGHS option {name!r}: " + (f"can't be {value!r}" if known else "there is no such option")
-        )
+        raise SolverError(f"HiGHS option {name!r}: " + (f"can't be {value!r}" if known else "there is no such option"))
 
 
 def _check_fixed(model: Any, tolerance: float) -> None:
@@ -266,13 +319,9 @@ def _check_fixed(model: Any, tolerance: float) -> None:
         value, (lower, upper) = var.value, var.bounds
         if value is None:
             raise SolverError(f"{var.name} is fixed without a value")
-        inside = (lower is None or value >= lower - tolerance) and (
-            upper is None or value <= upper + tolerance
-        )
+        inside = (lower is None or value >= lower - tolerance) and (upper is None or value <= upper + tolerance)
         if not inside or (var.is_integer() and abs(value - round(value)) > tolerance):
-            raise SolverError(
-                f"{var.name} is fixed at {value}, outside its bounds {lower}..{upper} or its domain"
-            )
+            raise SolverError(f"{var.name} is fixed at {value}, outside its bounds {lower}..{upper} or its domain")
 
 
 def _translate(translator: Any, model: Any, highs: Any, watch: _Watch) -> str | None:
@@ -298,12 +347,8 @@ def _translate(translator: Any, model: Any, highs: Any, watch: _Watch) -> str | 
 def _push_start(highs: Any, model: Any, columns: Mapping[int, int], start: Mapping[VarData, float]) -> None:
     for var, value in start.items():
         if var.model() is not model.model() or not math.isfinite(value):
-            raise SolverError(
-                f"MIP start: {var.name} = {value} is not a finite value of a variable of the model"
-            )
-    known = {
-        columns[id(var)]: value for var, value in start.items() if id(var) in columns
-    }  # others are in no row
+            raise SolverError(f"MIP start: {var.name} = {value} is not a finite value of a variable of the model")
+    known = {columns[id(var)]: value for var, value in start.items() if id(var) in columns}  # others are in no row
     indices, values = np.array(list(known), dtype=np.int32), np.array(list(known.values()), dtype=np.double)
     highs.setSolution(len(known), indices, values)
 
