@@ -40,6 +40,8 @@ Array = NDArray[np.float64]
 DEFAULT_GAP = 1e-4
 SCREENS = 4
 FIRST_TRIES = 8
+FIRST_GAP = 1e-3
+SOLVER_SHARE = 0.9
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 FEASIBILITY_TOLERANCE = 1e-7
 REPORT_EVERY = 0.5  # s
@@ -250,11 +252,12 @@ class _Search:
         record = solve_milp(
             model,
             rel_gap=0.0,
-            abs_gap=self._tolerance() / 2,
+            abs_gap=self._tolerance(),
             time_limit=remaining,
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
             start=start,
+            options={"mip_allow_restart": False},  # restarts cost more than they save on these models
             on_progress=self._solver_progress,
         )
         self.model = model
@@ -314,7 +317,7 @@ class _Search:
         if len(np.unique(self.problem.group[promising])) < len(self.problem.members):
             return
         few = self.problem.subset(promising)
-        tolerance = max(self._tolerance(), DEFAULT_GAP) / 2
+        tolerance = max(self.gap, FIRST_GAP)
         for _ in range(FIRST_TRIES):
             model = formulation.build(self.refinement.selection(few))
             record = solve_milp(
@@ -353,8 +356,11 @@ class _Search:
         return outcome
 
     def _tolerance(self) -> float:
-        """The gap asked, in the unit of the selection's objective: a logarithm, or a cost near one."""
-        return self.gap
+        """Most of the gap asked, in the unit of the selection's objective: a logarithm, or a cost of at least one.
+
+        The rest is left for the over-estimates, which are nearly exact at the end.
+        """
+        return SOLVER_SHARE * self.gap
 
     def _closed(self) -> bool:
         return self.best is not None and self.problem.gap(self.best.score, self.bound) <= self.gap

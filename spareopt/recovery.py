@@ -22,7 +22,7 @@ from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, exprel, hyp1f1, lambertw
+from scipy.special import expit, exprel, hyp1f1, lambertw, log_expit
 
 Array = NDArray[np.float64]
 Line = tuple[float, float]
@@ -103,7 +103,8 @@ class Checkpointing:
         if self.model == "exact":
             whole = self.period + self.save
             return -float(np.log1p(self.save / self.period)) - _log_exprel(rates * whole) - rates * self.recovery
-        return np.asarray(-np.logaddexp(*self._log_terms(rates)))
+        rework, save = self._log_terms(rates)
+        return np.asarray(log_expit(rework - save) - rework)  # −ln(e^rework + e^save)
 
     def shares(self, rate: ArrayLike) -> RecoveryShares:
         """Shares of the unblocked time.
