@@ -9,11 +9,13 @@ Log-value, maximised or held above a target; each coupling is an over-estimate, 
 
 .. math::  v = v_0 + \sum_c a_c n_c + \sum_k t_k + s + y
 
-* concave terms :math:`t_k \le \alpha (b_k^T n) + \beta` for every tangent :math:`(\alpha, \beta)` of a concave function;
+* concave terms :math:`t_k \le \alpha (b_k^T n) + \beta` for every tangent :math:`(\alpha, \beta)` of a concave
+  function;
 * the slowest member's scale :math:`s \le \sum_l \sigma_l w_l`, one level :math:`w_l` chosen, no member below it:
   :math:`\sum_{c: level_c < l} n_c \le M \sum_{j < l} w_j`; and :math:`s` is at most the mean scale of each group;
-* the rate coupling: one piece is chosen (:math:`\sum_p u_p = 1`), the rate :math:`r_0 + r^T n = \sum_p x_p` lies in it
-  (:math:`l_p u_p \le x_p \le h_p u_p`), and :math:`y = \sum_p y_p`, :math:`y_p \le \alpha x_p + \beta u_p` for its lines.
+* the rate coupling: one piece is chosen (:math:`\sum_p u_p = 1`), the rate :math:`r_0 + r^T n = \sum_p x_p` lies in
+  it (:math:`l_p u_p \le x_p \le h_p u_p`), and :math:`y = \sum_p y_p` with :math:`y_p \le \alpha x_p + \beta u_p`
+  for its lines.
 
 Cost, minimised or capped: :math:`C = d^T n + d_o + e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that is
 only used while available.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a piece

@@ -12,7 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt import exact, first_order
+from spareopt.availability import unavailability
 from spareopt.decisions import ZoneChoice
+from spareopt.errors import Fault, InputError
 from spareopt.exact import ZoneScores
 from spareopt.instance import BlockDesign, CheckpointPlan, Instance, RepairPlan, Zone
 from spareopt.power import rack_draw, zone_draw
@@ -71,12 +73,24 @@ def site_terms(instance: Instance) -> tuple[float, float]:
     for domain in instance.failures.domains:
         if domain.spans == "site":
             rate += domain.per_hour
-            log_up += np.log1p(-float(exact.unavailability(domain.per_hour, domain.repair.mttr)))
+            log_up += np.log1p(-float(unavailability(domain.per_hour, domain.repair.mttr)))
     return float(-np.expm1(log_up)), rate
 
 
+def check_model(instance: Instance, model: Model) -> None:
+    """Refuse what a model can't score: the published one knows trays and racks only.  Raises InputError."""
+    others = ", ".join(domain.name for domain in instance.failures.domains)
+    if model == "first-order" and others:
+        message = f"the first-order model knows trays and racks only, not {others}; use the exact model"
+        raise InputError(instance.name, [Fault("failures.domains", message)])
+
+
 def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidates:
-    """Every buildable combination of design, racks, I, R, repair plan and GPU limit, for each zone class."""
+    """Every buildable combination of design, racks, I, R, repair plan and GPU limit, for each zone class.
+
+    Raises InputError where the model can't score the instance.
+    """
+    check_model(instance, model)
     frames, excluded, methods = [], Counter[str](), set()
     for z, zone in enumerate(instance.zones):
         for d, design in enumerate(instance.designs):

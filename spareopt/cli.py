@@ -3,54 +3,104 @@
 from __future__ import annotations
 
 import json
+import math
+import os
+import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from spareopt.errors import Fault, InputError, SpareoptError
+from spareopt.errors import Fault, InfeasibleError, InputError, InterruptedError_, LimitError, SpareoptError
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
     from spareopt.optimise import SolveProgress
+    from spareopt.plan import Plan
 
 EXIT_CODES = """\b
 Exit codes: 0 proven (or done), 1 internal error, 2 usage or bad input,
-3 infeasible (or a limit broken), 4 limit reached with a plan in hand,
-5 limit reached without one, 130 interrupted (a plan in hand is kept)."""
-LIMIT_WITH_PLAN, BROKEN_LIMIT, INTERRUPTED = 4, 3, 130
+3 infeasible (or your plan breaks a limit), 4 limit reached with a plan in hand,
+5 limit reached without one, 130 interrupted (a plan in hand is kept),
+141 the reader of the output went away."""
+INTERNAL_ERROR, BAD_INPUT, BROKEN_LIMIT, LIMIT_WITH_PLAN, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 130, 141
 PROGRESS_AFTER = 2.0  # s
+TRACEBACK = "SPAREOPT_TRACEBACK"
+"""The environment variable that shows where an internal error comes from."""
 
 
 class _Group(click.Group):
-    """A group that turns refusals into one message and the documented exit code, as JSON where asked."""
+    """A group that turns whatever goes wrong into one message and the documented exit code, as JSON where asked."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
+        """Run the command line and exit."""
+        given = list(sys.argv[1:] if args is None else args)
+        as_json = "--json" in given
+        code: Any = 0
         try:
-            return super().invoke(ctx)
+            code = super().main(given, **extra | {"standalone_mode": False})
+            sys.stdout.flush()
         except SpareoptError as error:
-            _fail(error, ctx)
+            code = _fail(error, as_json)
+        except click.ClickException as error:
+            code = _usage(error, as_json)
+        except (KeyboardInterrupt, click.Abort):
+            code = _tell("interrupted", "InterruptedError", INTERRUPTED, as_json)
         except BrokenPipeError:
-            sys.stderr.close()
-            ctx.exit(1)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            ctx.exit(INTERRUPTED)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails aloud
+            code = BROKEN_PIPE
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            text = (
+                f"internal error: {type(error).__name__}: {error}; please report it ({TRACEBACK}=1 shows where it is)"
+            )
+            code = _tell(text, "InternalError", INTERNAL_ERROR, as_json)
+        sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(error: SpareoptError, ctx: click.Context) -> None:
-    if "--json" in sys.argv[1:] or ctx.meta.get("json"):
-        details: dict[str, Any] = {"error": type(error).__name__.rstrip("_"), "message": str(error)}
-        if isinstance(error, InputError):
-            details["source"] = error.source
-            details["faults"] = [{"field": f.field, "line": f.line, "message": f.message} for f in error.faults]
-        click.echo(json.dumps(details, indent=2, ensure_ascii=False))
+def _fail(error: SpareoptError, as_json: bool) -> int:
+    details: dict[str, Any] = {}
+    if isinstance(error, InputError):
+        details = {"source": error.source, "faults": [_fault(fault) for fault in error.faults]}
+    return _tell(str(error), type(error).__name__.rstrip("_"), error.exit_code, as_json, **details)
+
+
+def _usage(error: click.ClickException, as_json: bool) -> int:
+    if as_json or not isinstance(error, click.UsageError):
+        return _tell(error.format_message(), "UsageError", BAD_INPUT, as_json)
+    error.show()
+    return BAD_INPUT
+
+
+def _tell(message: str, kind: str, code: int, as_json: bool, **details: Any) -> int:
+    if as_json:
+        _emit({"error": kind, "message": message, "exit_code": code, **details})
     else:
-        click.echo(f"error: {error}", err=True)
-    ctx.exit(error.exit_code)
+        click.echo(f"error: {message}", err=True)
+    return code
+
+
+def _fault(fault: Fault) -> dict[str, Any]:
+    return {"field": fault.field, "line": fault.line, "message": fault.message}
+
+
+def _emit(document: Any) -> None:
+    """The one JSON document of a command."""
+    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+class _Finite(click.FloatRange):
+    """A number in a range; click's own lets NaN and infinity pass."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
 
 
 @click.group(cls=_Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -89,14 +139,16 @@ def _instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def _overrides(settings: tuple[str, ...]) -> dict[str, Any]:
     from spareopt.reading import parse_value  # noqa: PLC0415
 
-    result = {}
+    result: dict[str, Any] = {}
     for setting in settings:
         path, equals, text = setting.partition("=")
-        if not equals or not path.strip():
-            raise InputError(
-                "--set", [Fault("", f"expected PATH=VALUE such as limits.capital='3.9 G$', got {setting!r}")]
-            )
-        result[path.strip()] = parse_value(text)
+        path = path.strip()
+        if not equals or not path:
+            message = f"expected PATH=VALUE such as limits.capital='3.9 G$', got {setting!r}"
+            raise InputError("--set", [Fault("", message)])
+        if path in result:
+            raise InputError("--set", [Fault(path, "given twice; keep one of them")])
+        result[path] = parse_value(text)
     return result
 
 
@@ -117,14 +169,14 @@ def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         click.option(
             "--gap",
-            type=click.FloatRange(0, 1, max_open=True),
+            type=_Finite(0, 1, max_open=True),
             default=1e-4,
             show_default=True,
             help="Relative gap to prove; 0 for the last digit.",
         ),
         click.option(
             "--time-limit",
-            type=click.FloatRange(0, min_open=True),
+            type=_Finite(0, min_open=True),
             default=None,
             metavar="SECONDS",
             help="Stop after so many seconds with the best plan found.",
@@ -145,6 +197,7 @@ def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
 )
 @_json_option
 def solve(
+    *,
     source: str,
     instance: Instance,
     gap: float,
@@ -156,27 +209,40 @@ def solve(
 ) -> None:
     """Find the best plan of INSTANCE (a shipped name or a file) and prove how good it is."""
     from spareopt import optimise, report, store  # noqa: PLC0415
-    from spareopt.plan import PROVEN  # noqa: PLC0415
 
     if output is not None:
         store.check_new_folder(output)
-    with _Progress() as progress:
+    with _Progress(instance) as progress:
         plan = optimise.solve(
             instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
         )
+    not_written = None
     if output is not None:
-        store.write_plan(plan, instance, output)
+        try:
+            store.write_plan(plan, instance, output)
+        except InputError as error:  # the plan may have taken an hour: it is printed all the same
+            not_written = error
     if as_json:
         click.echo(plan.to_json(), nl=False)
     else:
         click.echo(report.plan_text(plan, instance), nl=False)
-        if output is not None:
-            click.echo(f"Written to {output}. Next: spareopt evaluate {source} --plan {output}")
-        else:
-            click.echo(f"Next: spareopt solve {source} -o my-plan, or spareopt show {source}")
-    if plan.certificate.status != PROVEN:
-        interrupted = plan.certificate.status == "interrupted"
-        click.get_current_context().exit(INTERRUPTED if interrupted else LIMIT_WITH_PLAN)
+        click.echo("\n" + _next_step(source, output if not_written is None else None))
+    if not_written is not None:
+        click.echo(f"error: {not_written}", err=True)
+        click.get_current_context().exit(BAD_INPUT)
+    click.get_current_context().exit(_proof_code(plan))
+
+
+def _next_step(source: str, output: str | None) -> str:
+    given = shlex.quote(source)
+    if output is None:
+        return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
+    folder = shlex.quote(output)
+    return f"Written to {folder}. Next: spareopt evaluate {given} --plan {folder}"
+
+
+def _proof_code(plan: Plan) -> int:
+    return {"proven": 0, "interrupted": INTERRUPTED}.get(plan.certificate.status, LIMIT_WITH_PLAN)
 
 
 @main.command()
@@ -190,6 +256,7 @@ def solve(
 @_solve_options
 @_json_option
 def evaluate(
+    *,
     source: str,
     instance: Instance,
     plan_source: str,
@@ -202,7 +269,8 @@ def evaluate(
 ) -> None:
     """Score a planner's own PLAN, and put it beside the optimum."""
     from spareopt import evaluation as scoring  # noqa: PLC0415
-    from spareopt import report  # noqa: PLC0415
+    from spareopt import optimise, report  # noqa: PLC0415
+    from spareopt.comparison import compare_decisions  # noqa: PLC0415
     from spareopt.decisions import beyond_choices, read_decisions  # noqa: PLC0415
 
     mine = read_decisions(plan_source)
@@ -211,43 +279,42 @@ def evaluate(
     except InputError as error:
         raise InputError(plan_source, error.faults) from None
     beyond = beyond_choices(instance, mine)
-    best, table = None, None
+    best, table, no_optimum = None, None, None
     if optimum:
-        best, table = _optimum(instance, mine, gap, time_limit, seed, model)
+        try:
+            with _Progress(instance) as progress:
+                best = optimise.solve(
+                    instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
+                )
+            table = compare_decisions(instance, mine, best.decisions, model)
+        except (InfeasibleError, LimitError, InterruptedError_) as error:  # the planner's own score stands all the same
+            no_optimum = error
     if as_json:
-        document = {
-            "evaluation": result.model_dump(mode="json"),
-            "beyond_choices": beyond,
-            "optimum": None if best is None else best.model_dump(mode="json"),
-            "comparison": None if table is None else json.loads(table.to_json(orient="records")),
-        }
-        click.echo(json.dumps(document, indent=2, ensure_ascii=False))
-    else:
-        title = f"{instance.name}: your plan {plan_source}"
-        click.echo(report.evaluation_text(title, mine, result, instance), nl=False)
-        if beyond:
-            click.echo(f"Note: the instance does not offer {'; '.join(beyond)}.")
-        if best is not None and table is not None:
-            from spareopt.comparison import objective_value  # noqa: PLC0415
-
-            kind = instance.objective.kind
-            text = report.comparison_text(
-                table, kind, objective_value(instance, result), best.certificate.value, instance.currency
-            )
-            click.echo("\n" + text, nl=False)
-    if result.violated:
-        click.get_current_context().exit(BROKEN_LIMIT)
-
-
-def _optimum(instance: Instance, mine: Any, gap: float, time_limit: float | None, seed: int, model: Any) -> Any:
-    from spareopt import optimise  # noqa: PLC0415
-    from spareopt.comparison import compare_decisions  # noqa: PLC0415
-
-    with _Progress() as progress:
-        best = optimise.solve(
-            instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
+        _emit(
+            {
+                "evaluation": result.model_dump(mode="json"),
+                "beyond_choices": beyond,
+                "optimum": None if best is None else best.model_dump(mode="json"),
+                "no_optimum": None if no_optimum is None else str(no_optimum),
+                "comparison": None if table is None else json.loads(table.to_json(orient="records")),
+            }
         )
-    return best, compare_decisions(instance, mine, best.decisions, model)
+    else:
+        text = report.own_plan_text(plan_source, mine, result, instance, beyond=beyond, best=best, table=table)
+        click.echo(text, nl=False)
+        if no_optimum is not None:
+            click.echo(f"\nNo optimum to compare with: {no_optimum}")
+        elif not optimum:
+            click.echo(f"\nNext: spareopt evaluate {shlex.quote(source)} --plan {shlex.quote(plan_source)}")
+        else:
+            click.echo(f"\nNext: spareopt solve {shlex.quote(source)} -o my-plan")
+    if result.violated:
+        code = BROKEN_LIMIT
+    elif no_optimum is not None:
+        code = no_optimum.exit_code
+    else:
+        code = 0 if best is None else _proof_code(best)
+    click.get_current_context().exit(code)
 
 
 @main.command()
@@ -269,20 +336,25 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
             {
                 "file": file,
                 "valid": not faults,
-                "faults": [{"field": f.field, "line": f.line, "message": f.message} for f in faults],
+                "faults": [_fault(fault) for fault in faults],
             }
         )
         if not as_json:
             click.echo(f"{file}: valid" if not faults else str(InputError(file, faults)), err=bool(faults))
     if as_json:
-        click.echo(json.dumps(results, indent=2, ensure_ascii=False))
+        _emit(results)
     if not all(result["valid"] for result in results):
-        click.get_current_context().exit(2)
+        click.get_current_context().exit(BAD_INPUT)
 
 
 @main.command()
 @_instance_options
-@click.option("--design", default=None, metavar="NAME", help="The block design to show; the first one when left out.")
+@click.option(
+    "--design",
+    default=None,
+    metavar="NAME",
+    help="The block design to show; a zone's first one when left out or not offered.",
+)
 @_json_option
 def show(source: str, instance: Instance, design: str | None, as_json: bool) -> None:
     """Show the cluster of INSTANCE as a tree of fault domains: units, blast radius, faults a day."""
@@ -294,12 +366,11 @@ def show(source: str, instance: Instance, design: str | None, as_json: bool) -> 
     layouts = []
     for zone in instance.zones:
         allowed = [item for item in instance.designs if zone.designs is None or item.name in zone.designs]
-        chosen = next((item for item in allowed if design is None or item.name == design), None)
-        if chosen is not None:
-            layouts.append(topology.ZoneLayout(zone.name, zone.count, chosen, max(zone.racks)))
+        chosen = next((item for item in allowed if item.name == design), allowed[0])
+        layouts.append(topology.ZoneLayout(zone.name, zone.count, chosen, max(zone.racks)))
     graph = topology.build_topology(instance, layouts)
     if as_json:
-        click.echo(json.dumps(topology.as_data(graph), indent=2, ensure_ascii=False))
+        _emit(topology.as_data(graph))
         return
     click.echo(report.topology_text(graph, instance), nl=False)
     if len(names) > 1:
@@ -311,7 +382,7 @@ def schema() -> None:
     """Print the JSON schema of an instance file, for editors and checks."""
     from spareopt.instance import Instance  # noqa: PLC0415
 
-    click.echo(json.dumps(Instance.model_json_schema(), indent=2, ensure_ascii=False))
+    _emit(Instance.model_json_schema())
 
 
 @main.command()
@@ -324,9 +395,7 @@ def instances(as_json: bool) -> None:
 
     rows = [(name, read_instance(name).description) for name in shipped.names()]
     if as_json:
-        click.echo(
-            json.dumps([{"name": name, "description": text} for name, text in rows], indent=2, ensure_ascii=False)
-        )
+        _emit([{"name": name, "description": text} for name, text in rows])
         return
     click.echo(report.instances_text(rows), nl=False)
     click.echo("Next: spareopt solve NAME, or spareopt new my-cluster.yaml --from NAME")
@@ -351,9 +420,10 @@ def new(file: str, template: str) -> None:
 
 
 class _Progress:
-    """Says on stderr where a solve stands once it takes over two seconds: one line that is rewritten, or plain lines."""
+    """Says on stderr where a solve of over two seconds stands: one line that is rewritten, or plain lines."""
 
-    def __init__(self) -> None:
+    def __init__(self, instance: Instance) -> None:
+        self._kind, self._currency = instance.objective.kind, instance.currency
         self._live = sys.stderr.isatty()
         self._started = time.perf_counter()
         self._shown = False
@@ -371,9 +441,11 @@ class _Progress:
         """Show where a solve stands."""
         if time.perf_counter() - self._started < PROGRESS_AFTER:
             return
-        value = "no plan yet" if progress.value is None else f"best {progress.value:,.6g}"
-        bound = "" if progress.bound is None else f", bound {progress.bound:,.6g}"
-        text = f"{progress.phase}: {value}{bound}"
+        text = f"{progress.phase}: {self._value(progress.value)}"
+        if progress.bound is not None:
+            text += f", bound {self._value(progress.bound)}"
+            if progress.value:
+                text += f", gap {abs(progress.bound / progress.value - 1):.2e}"
         if text == self._last and not self._live:
             return
         self._last, self._shown = text, True
@@ -381,6 +453,7 @@ class _Progress:
         sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
         sys.stderr.flush()
 
+    def _value(self, value: float | None) -> str:
+        from spareopt.report import objective_number  # noqa: PLC0415
 
-if __name__ == "__main__":
-    main()
+        return "no plan yet" if value is None else objective_number(self._kind, value, self._currency)

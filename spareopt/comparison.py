@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from spareopt import units
 from spareopt.candidates import Model
 from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.errors import InputError
@@ -27,54 +26,75 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
     """A row per decision: mine, the optimum's, and the objective of my plan with that one decision changed.
 
     ``alone`` is NaN where the decisions are equal or the change alone can't be built; ``meets_limits`` says whether
-    my plan so changed meets every limit.  A zone class that either plan splits is compared as a whole.
+    my plan so changed meets every limit (None where the decisions are equal), ``remark`` which ones it breaks or why
+    it can't be built.  A class of zones that either plan splits among several choices is compared as a whole.
     """
     rows = []
     for zone in instance.zones:
-        ours = [choice for choice in mine.zones if choice.zone == zone.name]
-        theirs = [choice for choice in best.zones if choice.zone == zone.name]
+        ours = [_plain(instance, choice) for choice in mine.zones if choice.zone == zone.name]
+        theirs = [_plain(instance, choice) for choice in best.zones if choice.zone == zone.name]
         others = [choice for choice in mine.zones if choice.zone != zone.name]
         if len(ours) == len(theirs) == 1:
             for field in DECISION_FIELDS:
                 left, right = getattr(ours[0], field), getattr(theirs[0], field)
                 changed = ours[0].model_copy(update={field: right})
                 alone = Decisions(zones=(*others, changed), checkpoint_plan=mine.checkpoint_plan)
-                rows.append(_row(instance, zone.name, field, left, right, alone, model))
+                rows.append(_row((zone.name, field), (left, right), instance, alone, model))
         else:
             alone = Decisions(zones=(*others, *theirs), checkpoint_plan=mine.checkpoint_plan)
-            rows.append(_row(instance, zone.name, "all", _words(ours), _words(theirs), alone, model))
+            rows.append(_row((zone.name, "all"), (_words(ours), _words(theirs)), instance, alone, model))
     alone = mine.model_copy(update={"checkpoint_plan": best.checkpoint_plan})
-    rows.append(_row(instance, "", "checkpoint_plan", mine.checkpoint_plan, best.checkpoint_plan, alone, model))
+    rows.append(_row(("", "checkpoint_plan"), (mine.checkpoint_plan, best.checkpoint_plan), instance, alone, model))
     return pd.DataFrame(rows)
 
 
+def _plain(instance: Instance, choice: ZoneChoice) -> ZoneChoice:
+    """The choice with the full GPU limit left out, so that both ways to write it are equal."""
+    power = next(design for design in instance.designs if design.name == choice.design).power
+    full = power is not None and choice.gpu_limit is not None and choice.gpu_limit >= power.gpu_full_limit * (1 - 1e-9)
+    return choice.model_copy(update={"gpu_limit": None}) if full else choice
+
+
 def _row(
-    instance: Instance, zone: str, field: str, left: object, right: object, alone: Decisions, model: Model
+    place: tuple[str, str], values: tuple[object, object], instance: Instance, alone: Decisions, model: Model
 ) -> dict[str, object]:
-    value, meets = float("nan"), None
+    (zone, field), (left, right) = place, values
+    value: float | None = None
+    meets, remark = None, ""
     if left != right:
         try:
             evaluation = evaluate(instance, alone, model=model)
-        except (InputError, ValueError):
-            meets = False
+        except InputError as error:
+            meets, remark = False, "can't be built alone: " + "; ".join(fault.message for fault in error.faults)
         else:
-            value, meets = objective_value(instance, evaluation) or float("nan"), not evaluation.violated
+            value, meets = objective_value(instance, evaluation), not evaluation.violated
+            remark = ", ".join(f"breaks {limit.limit}" for limit in evaluation.violated)
     return {
         "zone": zone,
         "decision": field,
-        "mine": _text(left),
-        "optimum": _text(right),
-        "alone": value,
+        "mine": _text(field, left),
+        "optimum": _text(field, right),
+        "alone": float("nan") if value is None else value,
         "meets_limits": meets,
+        "remark": remark,
     }
 
 
-def _text(value: object) -> str:
-    return units.show(value, units.POWER) if isinstance(value, float) else ("full" if value is None else str(value))
+def _text(field: str, value: object) -> str:
+    if field == "gpu_limit":
+        return "full" if value is None else _limit(value)
+    return str(value)
+
+
+def _limit(kilowatts: object) -> str:
+    assert isinstance(kilowatts, float)
+    return f"{kilowatts * 1000:,.6g} W"
 
 
 def _words(choices: list[ZoneChoice]) -> str:
-    return "; ".join(
-        f"{c.count} x {c.design}, {c.racks} racks, I={c.intra_block_spares}, R={c.inter_block_spares}, {c.repair_plan}"
+    texts = [
+        f"{c.count} × {c.design}, {c.racks} racks, I={c.intra_block_spares}, R={c.inter_block_spares}, "
+        f"{c.repair_plan}, {_text('gpu_limit', c.gpu_limit)}"
         for c in choices
-    )
+    ]
+    return "; ".join(sorted(texts, key=lambda text: text.split(" × ")[1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from spareopt import units
 from spareopt.errors import Fault
 from spareopt.instance import Instance
 
@@ -18,6 +19,7 @@ def consistency_faults(instance: Instance) -> list[Fault]:
     faults += _domain_faults(instance)
     faults += _repair_faults(instance)
     faults += _power_faults(instance)
+    faults += _idle_faults(instance)
     faults += _money_faults(instance)
     faults += _scale_faults(instance)
     return faults
@@ -133,6 +135,23 @@ def _power_faults(instance: Instance) -> list[Fault]:
                     "needs hardware_scale.power_curve or power_table: without one a lower limit costs no speed",
                 )
             )
+    return faults
+
+
+def _idle_faults(instance: Instance) -> list[Fault]:
+    """A tray that draws more idle than working would make blocked time dearer than work: a slip of the pen."""
+    faults = []
+    for i, design in enumerate(instance.designs):
+        if design.power is None:
+            continue
+        lowest = min(design.power.gpu_limits or (design.power.gpu_full_limit,))
+        working = design.power.tray_other + design.gpus_per_tray * lowest
+        if design.power.tray_idle > working:
+            message = (
+                f"an idle tray draws {units.show(design.power.tray_idle, units.POWER)}, more than a working one at the "
+                f"lowest GPU limit ({units.show(working, units.POWER)}); expected at most that"
+            )
+            faults.append(Fault(f"designs.{i}.power.tray_idle", message))
     return faults
 
 

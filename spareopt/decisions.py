@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spareopt.errors import Fault, InputError
 from spareopt.fields import Name, PositivePower, WholeNumber
-from spareopt.instance import Instance
+from spareopt.instance import BlockDesign, Instance
 from spareopt.reading import load_yaml, validation_faults
+from spareopt.scaling import hardware_scale, llm_scale
 
 _Count = Annotated[int, Field(strict=True, ge=0)]
 
@@ -76,7 +78,8 @@ def _load_json(path: Path, label: str) -> dict[str, Any]:
 
 
 def decision_faults(instance: Instance, decisions: Decisions) -> list[Fault]:
-    """What makes decisions meaningless for an instance: unknown names, wrong counts, spares that leave nothing.
+    """What makes decisions meaningless for an instance: unknown names, wrong counts, spares that leave nothing, and
+    choices whose speed the instance does not know.
 
     Values that the instance does not offer but that can be built (another I or R) are no faults:
     :func:`beyond_choices` lists them.
@@ -105,6 +108,26 @@ def decision_faults(instance: Instance, decisions: Decisions) -> list[Fault]:
         ):
             full = "no power stated" if design.power is None else f"{design.power.gpu_full_limit:g} kW at most"
             faults.append(Fault(f"{where}.gpu_limit", f"expected a limit within the design's ({full})"))
+        faults += _scale_faults(instance, design, choice, where)
+    return faults
+
+
+def _scale_faults(instance: Instance, design: BlockDesign, choice: ZoneChoice, where: str) -> list[Fault]:
+    """A GPU limit or a number of working GPUs per block for which the instance has no speed."""
+    faults = []
+    if choice.gpu_limit is not None and design.power is not None:
+        share, form = choice.gpu_limit / design.power.gpu_full_limit, instance.hardware_scale
+        if form is not None and np.isnan(hardware_scale(form, design, 0, np.array(share))):
+            message = f"{share:.3g} of the full limit is below what hardware_scale was measured at"
+            faults.append(Fault(f"{where}.gpu_limit", message))
+        if share < 1 - 1e-9 and not (form is not None and (form.power_curve or form.power_table)):
+            message = "a lower limit needs hardware_scale.power_curve or power_table: without one it costs no speed"
+            faults.append(Fault(f"{where}.gpu_limit", message))
+    if choice.intra_block_spares < design.trays_per_block:
+        try:
+            llm_scale(instance.llm_scale, (design.trays_per_block - choice.intra_block_spares) * design.gpus_per_tray)
+        except ValueError as error:
+            faults.append(Fault(f"{where}.intra_block_spares", str(error)))
     return faults
 
 

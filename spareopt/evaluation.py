@@ -13,6 +13,7 @@ from spareopt.candidates import (
     Candidates,
     Model,
     blocks_per_placement_group,
+    check_model,
     checkpointing,
     limit_shares,
     score_zone,
@@ -175,6 +176,7 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     CETT = working share × A × η(Λ); goodput = GPUs × CETT × scale of the slowest zone.  Raises InputError where the
     decisions do not fit the instance; a limit that is not met is reported in ``violated``, not raised.
     """
+    check_model(instance, model)
     faults = decision_faults(instance, decisions)
     if faults:
         raise InputError("plan", faults)

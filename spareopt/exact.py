@@ -61,7 +61,7 @@ def zone_scores(
     tray_down = float(unavailability(structure.tray_rate, mttr["tray"]))
     down = {domain.node: float(unavailability(domain.rate, mttr[domain.fault])) for domain in structure.domains}
     working_blocks = structure.blocks - inter_spares
-    rate = working_blocks * float(trays - intra_spares) * structure.tray_rate
+    rate: Array = working_blocks * np.float64(trays - intra_spares) * structure.tray_rate
     if structure.independent_blocks:
         own = _at_least_one(down[domain.node] for domain in structure.domains if domain.blocks < structure.blocks)
         block_down = float(block_unavailability(trays, intra_spares, tray_down, own))

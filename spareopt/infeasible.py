@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from spareopt import units
@@ -16,10 +19,11 @@ def why_infeasible(candidates: Candidates) -> str:
             reasons = ", ".join(f"{reason} ({number:,})" for reason, number in candidates.excluded.items() if number)
             return f"zone {zone.name!r} has no choice that can be built: {reasons or 'no design allows one'}"
     limits, pue = instance.limits, instance.power.pue
-    money, power = (lambda v: units.show(v, units.MONEY, instance.currency)), (lambda v: units.show(v, units.POWER))
+    money = partial(units.show, kind=units.MONEY, currency=instance.currency)
+    power = partial(units.show, kind=units.POWER)
     gpus = "{:,.0f} GPUs".format
     plans = min(plan.yearly_cost for plan in instance.checkpoint_plans)
-    rows = [
+    rows: list[tuple[str, str, float, float, float | None, Callable[[float], str]]] = [
         ("capital", "capital", 1.0, 0.0, limits.capital, money),
         ("yearly_cost", "plan_cost_per_year", 1.0, plans, limits.yearly_cost, money),
         ("it_power", "it_power_kw", 1.0, 0.0, limits.it_power, power),

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
 from pyomo.common.collections import ComponentMap
 
 from spareopt.candidates import Model, checkpointing, enumerate_candidates
@@ -17,6 +16,7 @@ from spareopt.dominance import prune
 from spareopt.errors import InfeasibleError, InterruptedError_, LimitError, SolverError, SpareoptError
 from spareopt.evaluation import decisions_of, evaluate
 from spareopt.formulations import selection as formulation
+from spareopt.infeasible import why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.plan import (
     INTERRUPTED,
@@ -29,9 +29,8 @@ from spareopt.plan import (
     Provenance,
     versions,
 )
-from spareopt.infeasible import why_infeasible
 from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, score_bound
+from spareopt.relaxation import Refinement, score_bound, trivial_bound
 from spareopt.solver import Progress as SolverProgress
 from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
 
@@ -175,7 +174,7 @@ class _Search:
         self.problem, self.gap, self.seed, self.refinement = problem, gap, seed, refinement
         self.time_limit, self.started, self.report = time_limit, started, report
         self.best: Outcome | None = None
-        self.bound = float("inf")
+        self.bound = trivial_bound(problem)
         self.rounds = 0
         self.status = LIMIT_REACHED
         self.log = ""
@@ -184,7 +183,13 @@ class _Search:
         self._reported = 0.0
 
     def run(self) -> None:
-        """Refine until the bounds meet, the limit is reached, or nothing is left."""
+        """Refine until the bounds meet, the limit is reached, nothing is left, or the user stops it."""
+        try:
+            self._refine_until_closed()
+        except KeyboardInterrupt:
+            self.status = INTERRUPTED
+
+    def _refine_until_closed(self) -> None:
         while True:
             if not self.refinement.excluded:
                 self._screen()
@@ -240,7 +245,10 @@ class _Search:
             best = solve(open_target, gap=self.gap or DEFAULT_GAP, seed=self.seed).certificate.bound
         except SpareoptError:
             return message
-        return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; within the other limits the best is {best:,.1f}"
+        return (
+            f"goodput_target: {target:,.1f} baseline GPUs are out of reach; "
+            f"within the other limits the best is {best:,.1f}"
+        )
 
     def _select(self, remaining: float | None) -> SolveRecord:
         selection = self.refinement.selection(self.problem)
@@ -290,23 +298,24 @@ class _Search:
             )
             for p, relaxation in enumerate(relaxations):
                 if relaxation is not None:
-                    known = relaxation.reduced_costs
-                    reduced = np.array([known[model.n[c]] if known else 0.0 for c in model.n])
-                    bounds[p] = score_bound(self.problem, relaxation.bound, FEASIBILITY_TOLERANCE)
-                    worth[p] = score_bound(self.problem, relaxation.bound + reduced, FEASIBILITY_TOLERANCE)
+                    known, bound = relaxation.reduced_costs, relaxation.bound
+                    bounds[p] = score_bound(self.problem, bound, FEASIBILITY_TOLERANCE)
+                    worth[p] = [
+                        score_bound(self.problem, bound + (known[model.n[c]] if known else 0.0), FEASIBILITY_TOLERANCE)
+                        for c in model.n
+                    ]
             if self.best is None:
                 self._first_plan(worth.max(axis=0))
             if self.best is None:
                 return
             better = bounds >= self.best.score
             self.bound = min(self.bound, max(float(bounds.max()), self.best.score))
-            self._tell("screening candidates", self.bound)
+            self._tell("screening candidates", self.bound, force=True)
             self.refinement = self.refinement.without_pieces(
                 [p for p, keep in zip(pieces, better, strict=True) if not keep]
             )
-            keep = (worth[better] >= self.best.score).any(axis=0) if better.any() else np.zeros(before, dtype=bool)
-            keep[list(self.best.counts)] = True
-            self._keep(np.flatnonzero(keep))
+            promising = np.flatnonzero((worth[better] >= self.best.score).any(axis=0))
+            self._keep(np.union1d(promising, list(self.best.counts)))
             if self._closed() or not better.any():
                 return
             self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / 4)
@@ -334,6 +343,9 @@ class _Search:
             if outcome.feasible:
                 counts = {int(promising[c]): count for c, count in outcome.counts.items()}
                 self.best = replace(outcome, counts=counts)
+            if record.status is Status.INTERRUPTED:
+                raise KeyboardInterrupt
+            if outcome.feasible:
                 return
             refined = self.refinement.at(few, outcome)  # it missed the target that its over-estimate met
             if refined is None:
@@ -381,8 +393,7 @@ class _Search:
             return
         self._reported = now
         value = None if self.best is None else self.problem.objective_value(self.best.score)
-        finite = bound < float("inf")
-        self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound) if finite else None))
+        self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound)))
 
 
 def _chosen(model: Any) -> tuple[dict[int, int], int]:

@@ -74,7 +74,8 @@ class Problem:
     def log_up(self) -> Array:
         """ln A of each candidate's zone."""
         with np.errstate(divide="ignore"):
-            return np.log1p(-self.column("unavailability"))
+            result = np.asarray(np.log1p(-self.column("unavailability")))
+            return result
 
     @cached_property
     def site(self) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import log
 
 import numpy as np
@@ -29,6 +30,7 @@ Points = tuple[float, ...]
 MANY_TANGENTS, MANY_PIECES = 40, 12
 LOWEST_LOG_UP = -20.0  # A below 2e-9 is taken as that: an over-estimate, and it keeps coefficients sane
 NEGLIGIBLE_LOG_UP = -15.0  # energy of a plan that is up less than 3e-7 of the time is taken as nothing
+ROUNDING = 1e-9
 SAME_POINT = 1e-12  # relative
 
 
@@ -172,6 +174,18 @@ class Refinement:
         return Energy(problem.energy_cost / unit_cost, exponent, problem.site[0], edges)
 
 
+def trivial_bound(problem: Problem) -> float:
+    """A bound on scores that needs no solver: every part at its best, as if nothing held them together."""
+    cost = cost_range(problem)[0] if problem.goal != "value" else 1.0
+    if problem.goal == "cost":
+        return -cost
+    efficiency = max(float(scheme.log_eta(np.array(rate_range(problem)[0]))) for scheme in problem.schemes)
+    log_up = problem.site[0] + problem.extremes(problem.log_up)[1]
+    size = problem.extremes(problem.column("working_gpus"))[1]
+    score = log(size) + log_up + efficiency + float(problem.column("log_scale").max()) + ROUNDING
+    return score + (log(HOURS_PER_YEAR / cost) if problem.goal == "ratio" else 0.0)
+
+
 def bound_slack(problem: Problem, tolerance: float) -> float:
     """How far the solver's dual bound may be off, in the unit of the selection's objective.
 
@@ -214,7 +228,7 @@ def _overestimate(scheme: Checkpointing, piece: Piece) -> float:
     """How far a piece's line is above ln η in its middle, about the most it can be."""
     middle = (piece.low + piece.high) / 2
     slope, intercept = piece.lines[0]
-    return slope * middle + intercept - float(scheme.log_eta(np.array(middle)))
+    return float(slope * middle + intercept - scheme.log_eta(np.array(middle)))
 
 
 def _energy_matters(problem: Problem) -> bool:
@@ -230,10 +244,7 @@ def _pieces(scheme: Checkpointing, option: int, low: float, high: float, points:
             lines += scheme.over_estimators(point, point)
         return [Piece(option, low, high, tuple(lines))]
     edges = _edges(low, high, points)
-    return [
-        Piece(option, left, right, tuple(scheme.over_estimators(left, right)))
-        for left, right in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    return [Piece(option, left, right, tuple(scheme.over_estimators(left, right))) for left, right in pairwise(edges)]
 
 
 def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
 from io import StringIO
 
 import networkx as nx
@@ -12,14 +13,16 @@ from rich.table import Table
 from rich.tree import Tree
 
 from spareopt import units
+from spareopt.comparison import objective_value
 from spareopt.decisions import Decisions
-from spareopt.evaluation import Evaluation
+from spareopt.evaluation import Evaluation, LimitSlack
 from spareopt.instance import Instance
 from spareopt.plan import PROVEN, Plan
 from spareopt.topology import SITE, blast_radius
 from spareopt.topology import units as unit_counts
 
-WIDTH = 100
+WIDTH = 110
+PROSE = 100
 BAR = 40
 LOSS_NAMES = {
     "useful": "useful work",
@@ -31,6 +34,14 @@ LOSS_NAMES = {
     "detection_and_restart": "detection and restart",
     "lost_work": "lost work",
 }
+LIMIT_NAMES = {
+    "it_power": "IT power",
+    "working_gpus.minimum": "working GPUs",
+    "working_gpus.maximum": "working GPUs",
+    "placement_group": "whole placement groups",
+}
+SENSES = {"<=": "at most", ">=": "at least"}
+Show = Callable[[float], str]
 
 
 def render(*parts: object) -> str:
@@ -43,120 +54,199 @@ def render(*parts: object) -> str:
 
 
 def plan_text(plan: Plan, instance: Instance) -> str:
-    """A plan as a planner would paste it: decisions, score, losses, limits, certificate, method."""
+    """A plan as a planner would paste it: headline, decisions, score, losses, limits, certificate, method."""
     return render(
-        headline(plan),
+        *headline(plan),
+        *_body(plan.decisions, plan.evaluation, instance),
+        *certificate_text(plan),
+        *method_text(plan.evaluation, instance),
+    )
+
+
+def own_plan_text(
+    source: str,
+    mine: Decisions,
+    evaluation: Evaluation,
+    instance: Instance,
+    *,
+    beyond: Sequence[str] = (),
+    best: Plan | None = None,
+    table: pd.DataFrame | None = None,
+) -> str:
+    """The score of a planner's own plan, and where known the optimum beside it, decision by decision."""
+    kind, money = instance.objective.kind, instance.currency
+    value = objective_value(instance, evaluation)
+    known = "no cost known" if value is None else objective_text(kind, value, money)
+    lines = [f"{instance.name}: your plan {source}: {known}{_scale(kind, evaluation)}"]
+    lines += [_applied(instance.applied)] if instance.applied else []
+    if best is not None:
+        certificate = best.certificate
+        gain = "" if not value else f" ({_change(certificate.value, value)})"
+        lines.append(f"The optimum: {objective_text(kind, certificate.value, money)}{gain}, {_proof(best)}")
+    if evaluation.violated:
+        lines.append(f"Your plan BREAKS {_list(_limit_name(limit) for limit in evaluation.violated)}.")
+    lines += [f"Your plan has what the instance does not offer: {'; '.join(beyond)}."] if beyond else []
+    parts = [*map(_prose, lines), *_body(mine, evaluation, instance)]
+    if table is not None:
+        parts += _comparison(table, kind, value, money)
+    return render(*parts, *method_text(evaluation, instance))
+
+
+def _body(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> list[object]:
+    period = units.show(evaluation.checkpoint_period_h, units.TIME)
+    return [
         "",
-        decisions_table(plan.decisions, plan.evaluation),
-        score_table(plan.evaluation),
+        "Decisions",
+        decisions_table(decisions, evaluation, instance),
+        f"checkpoint plan {decisions.checkpoint_plan}: {period} of work between saves",
+        "",
+        "Score",
+        score_table(decisions, evaluation, instance),
+        "",
         "Where the GPU-hours go",
-        losses_bars(plan.evaluation),
+        losses_bars(evaluation),
         "",
-        *_limits(plan.evaluation),
-        certificate_text(plan),
-        "",
-        method_text(plan.evaluation, instance),
-    )
+        *limits_part(evaluation),
+    ]
 
 
-def headline(plan: Plan) -> str:
-    """The result in one sentence."""
+def headline(plan: Plan) -> list[str]:
+    """The result in one sentence, and what was changed in the instance."""
     certificate = plan.certificate
-    name = plan.provenance.instance
     value = objective_text(certificate.objective, certificate.value, plan.evaluation.currency)
-    scale = f" ({plan.evaluation.goodput_scale:.4f} per GPU)" if certificate.objective == "goodput" else ""
-    proof = (
-        f"proven within {percent(certificate.gap)}"
-        if certificate.status == PROVEN
-        else (f"NOT proven ({certificate.status}): the gap is {percent(certificate.gap)}")
-    )
-    return f"{name}: {value}{scale}, {proof}"
+    text = f"{plan.provenance.instance}: {value}{_scale(certificate.objective, plan.evaluation)}, {_proof(plan)}"
+    applied = plan.provenance.applied
+    return [_prose(text), *([_prose(_applied(applied))] if applied else [])]
+
+
+def _proof(plan: Plan) -> str:
+    certificate = plan.certificate
+    if certificate.status == PROVEN:
+        return f"proven within {percent(certificate.gap)}"
+    return f"NOT PROVEN ({certificate.status}): a better plan may exist, by up to {percent(certificate.gap)}"
+
+
+def _scale(kind: str, evaluation: Evaluation) -> str:
+    return f" ({evaluation.goodput_scale:.4f} per GPU)" if kind == "goodput" else ""
+
+
+def _applied(applied: Iterable[str]) -> str:
+    return f"With {'; '.join(applied)}."
 
 
 def objective_text(kind: str, value: float, currency: str) -> str:
+    """The objective's value with its name and unit."""
+    return {"goodput": "goodput ", "cost": "cost "}.get(kind, "") + objective_number(kind, value, currency)
+
+
+def objective_number(kind: str, value: float, currency: str) -> str:
     """The objective's value with its unit."""
     if kind == "goodput":
-        return f"goodput {value:,.1f} baseline GPUs"
+        return f"{value:,.1f} baseline GPUs"
     if kind == "cost":
-        return f"cost {units.show(value, units.MONEY_PER_YEAR, currency)}"
+        return units.show(value, units.MONEY_PER_YEAR, currency)
     return f"{value:,.4f} baseline GPU-hours per {units.CURRENCIES[currency]}"
 
 
-def decisions_table(decisions: Decisions, evaluation: Evaluation) -> Table:
-    """What to buy and how to run it, a row per zone choice."""
-    table = Table(title=None, box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    headers = ["zone", "count", "design", "racks", "spare trays/block (I)", "spare blocks/zone (R)", "stranded"]
-    headers += ["repair plan", "GPU limit"]
+def _table(*headers: str, left: Iterable[str] = ()) -> Table:
+    """A plain table; numbers to the right and never broken, names (``left``) to the left and folded if need be."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(headers))
+    left = tuple(left)
     for header in headers:
-        table.add_column(header, justify="left" if header in ("zone", "design", "repair plan") else "right")
-    for choice, zone in zip(decisions.zones, evaluation.zones, strict=True):
-        limit = "full" if choice.gpu_limit is None else f"{choice.gpu_limit * 1000:,.0f} W"
-        table.add_row(
-            choice.zone, str(choice.count), choice.design, f"{choice.racks:,}", str(choice.intra_block_spares),
-            str(choice.inter_block_spares), str(zone.stranded_blocks), choice.repair_plan, limit,
-        )  # fmt: skip
-    period = units.show(evaluation.checkpoint_period_h, units.TIME)
-    table.caption = f"checkpoint plan {decisions.checkpoint_plan}: {period} of work between saves"
-    table.caption_justify = "left"
+        name = header in left
+        table.add_column(header, justify="left" if name else "right", no_wrap=not name, overflow="fold", vertical="top")
     return table
 
 
-def score_table(evaluation: Evaluation) -> Table:
+def decisions_table(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> Table:
+    """What to buy and how to run it, a row per zone choice; a class that is split has its rows together."""
+    stranding = instance.placement_group is not None
+    headers = ["zone", "zones", "design", "racks\nper zone", "I: spare\ntrays/block", "R: spare\nblocks/zone"]
+    headers += ["of them\nstranded"] if stranding else []
+    table = _table(*headers, "repair plan", "GPU\nlimit", left=("zone", "design", "repair plan"))
+    number = {zone.name: zone.count for zone in instance.zones}
+    order = list(number)
+    rows = sorted(
+        zip(decisions.zones, evaluation.zones, strict=True), key=lambda row: (order.index(row[0].zone), -row[0].count)
+    )
+    above = ""
+    for choice, zone in rows:
+        limit = "full" if choice.gpu_limit is None else f"{choice.gpu_limit * 1000:,.6g} W"
+        of = (
+            f"{choice.count:,}"
+            if choice.count == number[choice.zone]
+            else f"{choice.count:,} of {number[choice.zone]:,}"
+        )
+        name = choice.zone if choice.zone != above else ""
+        above = choice.zone
+        stranded = [f"{zone.stranded_blocks:,}"] if stranding else []
+        table.add_row(
+            name, of, choice.design, f"{choice.racks:,}", f"{choice.intra_block_spares:,}",
+            f"{choice.inter_block_spares:,}", *stranded, choice.repair_plan, limit,
+        )  # fmt: skip
+    return table
+
+
+def score_table(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> Table:
     """The quantities of an evaluation, those that are known."""
-    e, money = evaluation, evaluation.currency
+    e, money, idle = evaluation, evaluation.currency, evaluation.idle_spares
+    racks = sum(choice.count * choice.racks for choice in decisions.zones)
+    years = units.show(instance.economics.amortisation, units.TIME).replace(" year", " years")
+
+    def amount(value: float | None, kind: units.Kind = units.MONEY) -> str | None:
+        return _maybe(value, lambda v: units.show(v, kind, money))
+
+    def gigawatt_hours(value: float | None) -> str | None:
+        return _maybe(value, lambda v: f"{_number(v / 1e6)} GWh per year")
+
+    def tonnes(value: float | None) -> str | None:
+        return _maybe(value, lambda v: f"{_number(v / 1000)} t per year")
+
     rows: list[tuple[str, str | None]] = [
-        ("GPUs", f"{e.gpus:,} ({e.working_gpus:,} working)"),
+        ("GPUs", f"{e.gpus:,} in {racks:,} racks; {e.working_gpus:,} at work"),
         ("goodput", f"{e.goodput:,.1f} baseline GPUs ({e.goodput_scale:.4f} per GPU)"),
-        ("CETT", f"{e.cett:.5f}"),
+        ("CETT, useful share of GPU-hours", f"{e.cett:.5f}"),
         ("availability A", f"{e.availability:.6f} (blocked {percent(e.unavailability)} of the time)"),
         ("recovery efficiency", f"{e.recovery_efficiency:.5f}"),
-        ("interruptions", f"{e.interruptions_per_day:,.2f} a day"),
-        ("scale (hardware × LLM)", f"{e.scale:.4f}"),
+        ("interruptions", f"{_number(e.interruptions_per_day)} a day"),
+        ("scale, hardware × LLM", f"{e.scale:.4f}"),
         ("time to finish the job", _maybe(e.wall_time_h, lambda v: units.show(v, units.TIME))),
-        ("capital", _maybe(e.capital, lambda v: units.show(v, units.MONEY, money))),
-        ("yearly cost", units.show(e.yearly_cost, units.MONEY_PER_YEAR, money) if e.yearly_cost else None),
-        ("cost (capital spread)", _maybe(e.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money))),
-        ("cost per useful GPU-hour", _maybe(e.cost_per_useful_gpu_hour, lambda v: units.show(v, units.MONEY, money))),
+        ("capital", amount(e.capital)),
+        ("yearly cost", amount(e.yearly_cost or None, units.MONEY_PER_YEAR)),
+        (f"cost, capital over {years}", amount(e.cost_per_year, units.MONEY_PER_YEAR)),
+        ("cost per useful GPU-hour", amount(e.cost_per_useful_gpu_hour)),
         ("IT power", _maybe(e.it_power_kw, lambda v: units.show(v, units.POWER))),
         ("site power", _maybe(e.site_power_kw, lambda v: units.show(v, units.POWER))),
-        ("energy", _maybe(e.energy_kwh_per_year, lambda v: f"{v / 1e6:,.4g} GWh per year")),
-        ("energy per useful GPU-hour", _maybe(e.energy_kwh_per_useful_gpu_hour, lambda v: f"{v:.4g} kWh")),
-        ("carbon", _maybe(e.carbon_kg_per_year, lambda v: f"{v / 1000:,.0f} t per year")),
-        ("carbon per useful GPU-hour", _maybe(e.carbon_kg_per_useful_gpu_hour, lambda v: f"{v * 1000:.4g} g")),
-        ("idle spares", _idle_text(e)),
+        ("energy", gigawatt_hours(e.energy_kwh_per_year)),
+        ("energy per useful GPU-hour", _maybe(e.energy_kwh_per_useful_gpu_hour, lambda v: f"{_number(v)} kWh")),
+        ("carbon", tonnes(e.carbon_kg_per_year)),
+        ("carbon per useful GPU-hour", _maybe(e.carbon_kg_per_useful_gpu_hour, lambda v: f"{_number(v)} kg")),
+        ("of this the idle spares", f"{idle.gpus:,} GPUs"),
+        ("  their capital", amount(idle.capital)),
+        ("  their energy", gigawatt_hours(idle.energy_kwh_per_year)),
+        ("  their carbon", tonnes(idle.carbon_kg_per_year)),
+        ("  their cost", amount(idle.cost_per_year, units.MONEY_PER_YEAR)),
     ]
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("quantity")
-    table.add_column("value")
+    table = _table("", "", left=("",))
     for name, text in rows:
         if text is not None:
             table.add_row(name, text)
     return table
 
 
-def _idle_text(e: Evaluation) -> str:
-    idle, parts = e.idle_spares, [f"{e.idle_spares.gpus:,} GPUs"]
-    if idle.capital is not None:
-        parts.append(f"capital {units.show(idle.capital, units.MONEY, e.currency)}")
-    if idle.energy_kwh_per_year is not None:
-        parts.append(f"energy {idle.energy_kwh_per_year / 1e6:,.4g} GWh per year")
-    if idle.carbon_kg_per_year is not None:
-        parts.append(f"carbon {idle.carbon_kg_per_year / 1000:,.0f} t per year")
-    if idle.cost_per_year is not None:
-        parts.append(f"cost {units.show(idle.cost_per_year, units.MONEY_PER_YEAR, e.currency)}")
-    return ", ".join(parts)
-
-
 def losses_bars(evaluation: Evaluation) -> Table:
     """The loss shares as bars; they sum to 100 %."""
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("loss")
-    table.add_column("share", justify="right")
-    table.add_column("bar")
-    for name in LOSS_NAMES:
+    table = _table("share of GPU-hours", " ", "GPUs", "", left=("share of GPU-hours", ""))
+    for name, words in LOSS_NAMES.items():
         share = evaluation.losses[name]
-        table.add_row(LOSS_NAMES[name], percent(share), bar(share))
+        table.add_row(words, _cents(share), f"{share * evaluation.gpus:,.0f}", bar(share))
+    table.add_row("sum", _cents(sum(evaluation.losses.values())), f"{evaluation.gpus:,}", "")
     return table
+
+
+def _cents(share: float) -> str:
+    """A share in hundredths of a per cent, so that a column of them lines up."""
+    return "< 0.01 %" if 0 < share < 0.00005 else f"{share * 100:.2f} %"
 
 
 def bar(share: float) -> str:
@@ -165,81 +255,117 @@ def bar(share: float) -> str:
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
 
 
-def _limits(evaluation: Evaluation) -> list[object]:
+def limits_part(evaluation: Evaluation) -> list[object]:
+    """How far the plan is from every limit of the instance."""
     if not evaluation.limits:
-        return []
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for header in ("limit", "plan", "", "bound", "slack", ""):
-        table.add_column(header, justify="left" if header in ("limit", "") else "right")
+        return ["The instance sets no limits.", ""]
+    table = _table("limit", "plan", " ", "bound", "left", "", left=("limit", ""))
     for row in evaluation.limits:
         mark = "VIOLATED" if row.violated else ""
+        if row.limit == "placement_group":
+            plan = f"{row.value:,.0f} {row.unit}" if row.violated else "yes"
+            table.add_row(_limit_name(row), plan, "", "", "", mark)
+            continue
         show = _limit_number(row.unit, evaluation.currency)
-        table.add_row(row.limit, show(row.value), row.sense, show(row.bound), show(row.slack), mark)
-    return [table, ""]
+        left = "none" if not row.violated and abs(row.slack) <= 1e-9 * abs(row.bound) else show(row.slack)
+        table.add_row(_limit_name(row), show(row.value), SENSES[row.sense], show(row.bound), left, mark)
+    return ["Limits", table, ""]
 
 
-def _limit_number(unit: str, currency: str):  # type: ignore[no-untyped-def]
+def _limit_name(limit: LimitSlack) -> str:
+    return LIMIT_NAMES.get(limit.limit, limit.limit.replace("_", " "))
+
+
+def _limit_number(unit: str, currency: str) -> Show:
     if unit == currency:
         return lambda v: units.show(v, units.MONEY, currency)
     if unit == f"{currency} per year":
         return lambda v: units.show(v, units.MONEY_PER_YEAR, currency)
     if unit == "kW":
         return lambda v: units.show(v, units.POWER)
-    return lambda v: f"{v:,.6g} {unit}".rstrip()
+    if unit == "baseline GPUs":
+        return lambda v: f"{v:,.1f} {unit}"
+    return lambda v: f"{_number(v)} {unit}" if unit else f"{v:.6g}"
 
 
-def certificate_text(plan: Plan) -> str:
+def _number(value: float) -> str:
+    """A number for people: whole from a thousand on, else four digits."""
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
+
+
+def certificate_text(plan: Plan) -> list[str]:
     """The proof in words."""
     c, n = plan.certificate, plan.candidates
-    better = "cheaper" if c.sense == "minimise" else "better"
-    bound = objective_text(c.objective, c.bound, plan.evaluation.currency)
+    claim = {
+        "goodput": "no plan of this instance has more than",
+        "cost": "no plan of this instance costs less than",
+    }.get(c.objective, "no plan of this instance gives more than")
+    bound = objective_number(c.objective, c.bound, plan.evaluation.currency)
+    solved = {0: "its linear relaxation sufficed", 1: "the MILP solved once"}.get(
+        c.refinements, f"the MILP refined and solved {c.refinements:,} times"
+    )
+    status = "proven" if c.status == PROVEN else f"NOT PROVEN, {c.status}"
+    text = f"Certificate ({status}): {claim} {bound}; gap {percent(c.gap)}, asked {percent(c.gap_asked)}; "
+    candidates = f"Candidates: {n.enumerated:,} scored; {n.dominated:,} dominated, {n.outbid:,} outbid, "
     lines = [
-        f"Certificate ({c.status}): no plan of this instance is {better} than {bound}; gap {percent(c.gap)} "
-        f"(asked {percent(c.gap_asked)}), {c.model} model, solved {c.refinements} times.",
-        f"Candidates: {n.enumerated:,} scored, {n.dominated:,} dominated, {n.outbid:,} outbid, {n.kept:,} offered to the MILP.",
+        f"{text}{c.model} model, {solved}.",
+        f"{candidates}{n.kept:,} {'offered to the MILP' if c.refinements else 'left'}.",
     ]
     lines += [f"Left out, can't be built: {number:,} ({reason})." for reason, number in n.excluded.items()]
-    return "\n".join(lines)
+    return [*map(_prose, lines), ""]
 
 
-def method_text(evaluation: Evaluation, instance: Instance) -> str:
+def method_text(evaluation: Evaluation, instance: Instance) -> list[str]:
     """Which quantities are exact and which are approximations, and the assumptions of the instance."""
     by_method: dict[str, list[str]] = {}
     for quantity, method in evaluation.method.items():
-        by_method.setdefault(method, []).append(quantity.replace("_", " "))
-    lines = [f"Method: {', '.join(quantities)}: {method}." for method, quantities in by_method.items()]
-    lines += [f"Assumption: {note}" for note in instance.notes]
-    return "\n".join(lines)
+        by_method.setdefault(method, []).append({"cett": "CETT"}.get(quantity, quantity.replace("_", " ")))
+    lines = [_prose(f"Method: {', '.join(quantities)}: {method}.") for method, quantities in by_method.items()]
+    if instance.notes:
+        lines += ["", "Assumptions and notes"]
+        lines += [_prose(f"- {_capital(note.removeprefix('Assumption:').strip())}", "  ") for note in instance.notes]
+    return lines
 
 
-def evaluation_text(title: str, decisions: Decisions, evaluation: Evaluation, instance: Instance) -> str:
-    """The score of a planner's own plan."""
-    return render(
-        title,
-        "",
-        decisions_table(decisions, evaluation),
-        score_table(evaluation),
-        "Where the GPU-hours go",
-        losses_bars(evaluation),
-        "",
-        *_limits(evaluation),
-        method_text(evaluation, instance),
-    )
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
-def comparison_text(table: pd.DataFrame, kind: str, mine: float | None, best: float, currency: str) -> str:
+def _prose(text: str, indent: str = "") -> str:
+    """Text wrapped for reading, at spaces only."""
+    return textwrap.fill(text, PROSE, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _change(new: float, old: float) -> str:
+    return f"{(new / old - 1) * 100:+.2f} %"
+
+
+def _list(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def _comparison(table: pd.DataFrame, kind: str, mine: float | None, currency: str) -> list[object]:
     """A planner's plan beside the optimum, decision by decision."""
-    out = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for header in ("zone", "decision", "yours", "optimum", "your plan with only this changed"):
-        out.add_column(header)
+    out = _table(
+        "zone", "decision", "yours", "optimum", "yours, only this changed", "change", "",
+        left=("zone", "decision", "yours", "optimum", ""),
+    )  # fmt: skip
+    split = []
     for row in table.itertuples():
-        alone = "" if row.meets_limits is None else "breaks a limit or can't be built alone"
-        if row.alone == row.alone:  # not NaN
-            alone = objective_text(kind, float(row.alone), currency) + ("" if row.meets_limits else " (breaks a limit)")
-        out.add_row(row.zone, row.decision.replace("_", " "), row.mine, row.optimum, alone)
-    yours = "no cost known" if mine is None else objective_text(kind, mine, currency)
-    change = "" if mine is None else f" ({best / mine - 1:+.2%})"
-    return render(f"Your plan: {yours}", f"Optimum:   {objective_text(kind, best, currency)}{change}", "", out)
+        known = row.alone == row.alone  # not NaN
+        alone = objective_number(kind, float(row.alone), currency) if known else ""
+        change = _change(float(row.alone), mine) if known and mine else ""
+        remark = row.remark.replace("_", " ") if row.meets_limits is not None else "same"
+        if row.decision == "all":
+            split.append((row.zone, row.mine, row.optimum))
+            out.add_row(row.zone, "all of them", "see below", "see below", alone, change, remark)
+        else:
+            out.add_row(row.zone, row.decision.replace("_", " "), row.mine, row.optimum, alone, change, remark)
+    parts: list[object] = ["Beside the optimum, decision by decision", out]
+    for zone, ours, theirs in split:
+        for owner, words in (("your plan", ours), ("the optimum", theirs)):
+            parts += [f"{zone} in {owner}:", *(f"  {choice}" for choice in words.split("; "))]
+    return [*parts, ""]
 
 
 def topology_text(graph: nx.DiGraph, instance: Instance) -> str:
@@ -251,7 +377,7 @@ def topology_text(graph: nx.DiGraph, instance: Instance) -> str:
         name = data["fault"] if data["kind"] == "domain" else (node if data["kind"] == "zone" else data["kind"])
         name = instance.name if node == SITE else name
         text = f"{number[node]:,} × {name}: blast radius {radius[node]:,} GPUs"
-        return text + (f", {units.show(number[node] * data['rate'], units.RATE)} in all" if data["rate"] else "")
+        return text + (f", {_faults(number[node] * data['rate'])} in all" if data["rate"] else "")
 
     def grow(tree: Tree, node: str) -> Tree:
         for child in graph.successors(node):
@@ -259,9 +385,15 @@ def topology_text(graph: nx.DiGraph, instance: Instance) -> str:
         return tree
 
     total = sum(number[node] * data["rate"] for node, data in graph.nodes(data=True)) + graph.graph["software_rate"]
-    software = units.show(graph.graph["software_rate"], units.RATE)
-    faults = f"Faults in all: {units.show(total, units.RATE)} (software {software}); units: {sum(number.values()):,}."
-    return render(grow(Tree(label(SITE)), SITE), faults)
+    software = _faults(graph.graph["software_rate"])
+    lines = [f"In all: {_faults(total)}, of them {software} without repair (software); {sum(number.values()):,} units."]
+    if any(len(zone.racks) > 1 for zone in instance.zones):
+        lines.append("Each zone is shown with the most racks that may be bought.")
+    return render(grow(Tree(label(SITE)), SITE), "", *map(_prose, lines))
+
+
+def _faults(rate: float) -> str:
+    return f"{units.show(rate, units.RATE).removesuffix(' per day')} faults per day"
 
 
 def instances_text(rows: Sequence[tuple[str, str]]) -> str:
@@ -271,7 +403,7 @@ def instances_text(rows: Sequence[tuple[str, str]]) -> str:
     table.add_column("description")
     for row in rows:
         table.add_row(*row)
-    return render(table)
+    return render(table, "")
 
 
 def percent(share: float) -> str:
@@ -283,5 +415,5 @@ def percent(share: float) -> str:
     return f"{share * 100:.2f} %" if share >= 1e-3 else f"{share * 100:.4f} %"
 
 
-def _maybe(value: float | None, show) -> str | None:  # type: ignore[no-untyped-def]
+def _maybe(value: float | None, show: Show) -> str | None:
     return None if value is None else show(value)

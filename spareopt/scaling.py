@@ -11,11 +11,15 @@ from spareopt.instance import BlockDesign, HardwareScale, LlmScale, PowerPoint
 
 Array = NDArray[np.float64]
 
+ROUNDING = 1e-12
+"""Relative: a limit of 320 W of 400 W is a share of 0.7999999999999999, and that is 0.8."""
+
 
 def hardware_scale(form: HardwareScale | None, design: BlockDesign, intra_spares: int, limit_shares: Array) -> Array:
     """Speed relative to a GPU at its full limit, for each share of the full limit in ``limit_shares``.
 
-    NaN where the form was not measured (a share below ``valid_from`` or below the first point of the table).
+    NaN where the form was not measured (a share below ``valid_from`` or below the first point of the table).  Shares
+    are quotients of two powers, so a share within rounding of an end of what was measured counts as that end.
     """
     one = np.ones_like(limit_shares)
     if form is None:
@@ -28,11 +32,11 @@ def hardware_scale(form: HardwareScale | None, design: BlockDesign, intra_spares
         return one * float(ratio ** (log(relation.gain) / log(relation.at_ratio)))
     if form.power_curve is not None:
         curve = form.power_curve
-        scale = 1.0 - curve.a * (1.0 - limit_shares) ** curve.b
-        return np.where(limit_shares >= curve.valid_from * (1 - 1e-12), scale, np.nan)
+        scale = 1.0 - curve.a * (1.0 - np.minimum(limit_shares, 1.0)) ** curve.b
+        return np.where(limit_shares >= curve.valid_from * (1 - ROUNDING), scale, np.nan)
     assert form.power_table is not None
     limits, scales = concave_envelope(form.power_table)
-    return np.interp(limit_shares, limits, scales, left=np.nan)
+    return np.where(limit_shares >= limits[0] * (1 - ROUNDING), np.interp(limit_shares, limits, scales), np.nan)
 
 
 def concave_envelope(points: tuple[PowerPoint, ...]) -> tuple[Array, Array]:

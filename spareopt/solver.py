@@ -11,7 +11,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -247,11 +247,11 @@ def solve_relaxations(
     time_limit: float | None = None,
     feasibility_tolerance: float = 1e-7,
 ) -> Iterator[Relaxation | None]:
-    """The linear relaxation of a model with each of the variables ``cases`` at 1 in turn; None where that is infeasible.
+    """The linear relaxation of a model with each variable of ``cases`` at 1 in turn; None where it is infeasible.
 
     The model is translated once and each case starts from the last one's basis.  Nothing is loaded into the model.
     Dual values hold to ``feasibility_tolerance``.  A case that can't be solved in time has an infinite bound and no
-    reduced costs.  Raises SolverError.
+    reduced costs.  Raises SolverError, and KeyboardInterrupt on Ctrl-C.
     """
     began = time.monotonic()
     highs, watch = _new_highs(), _Watch(None, None)
@@ -271,6 +271,8 @@ def solve_relaxations(
         highs.changeColBounds(column, 1.0, 1.0)
         with watch.ctrl_c():
             state = _run(highs, watch, time_limit, began)
+        if watch.stop:
+            raise KeyboardInterrupt
         if state == Model.kOptimal:
             duals = np.array(highs.getSolution().col_dual)
             reduced = ComponentMap((var, float(duals[columns[id(var)]])) for var in seen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import shutil
+import os
 import tempfile
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
@@ -24,29 +24,37 @@ TIMED = ("manifest.json", "solver.log")
 def check_new_folder(folder: str | Path) -> Path:
     """The path of a folder that can be written without losing anything.  Raises InputError."""
     path = Path(folder)
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise InputError(str(folder), [Fault("", "already exists; name a new folder, or move the old one away")])
     parent = path.absolute().parent
-    if not parent.is_dir():
-        raise InputError(str(folder), [Fault("", f"its parent folder {parent} does not exist; make it first")])
+    message = ""
+    try:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            message = "already exists; name a new folder, or move the old one away"
+        elif not path.name or path.name == "..":
+            message = "expected the name of a new folder"
+        elif not parent.is_dir():
+            message = f"its parent folder {parent} does not exist; make it first"
+        elif not os.access(parent, os.W_OK | os.X_OK):
+            message = f"its parent folder {parent} can't be written to"
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+        message = f"can't be a folder: {error.strerror if isinstance(error, OSError) else error}"
+    if message:
+        raise InputError(str(folder)[:200] or "''", [Fault("", message)])
     return path
 
 
 def write_plan(plan: Plan, instance: Instance, folder: str | Path) -> Path:
     """Write a plan folder; it appears complete or not at all.  Raises InputError where something stands there."""
     path = check_new_folder(folder)
-    scratch = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.absolute().parent))
     try:
-        scratch.chmod(0o755)
-        _write_files(plan, instance, scratch)
-        if path.exists():
-            path.rmdir()
-        scratch.rename(path)
-    except BaseException as error:
-        shutil.rmtree(scratch, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise InputError(str(folder), [Fault("", f"can't be written: {error.strerror or error}")]) from None
-        raise
+        with tempfile.TemporaryDirectory(prefix=".spareopt-", dir=path.absolute().parent) as scratch:
+            whole = Path(scratch) / "plan"
+            whole.mkdir()
+            _write_files(plan, instance, whole)
+            if path.exists():
+                path.rmdir()  # refuses a folder that has been filled meanwhile
+            whole.rename(path)
+    except OSError as error:
+        raise InputError(str(folder), [Fault("", f"can't be written: {error.strerror or error}")]) from None
     return path
 
 
@@ -88,8 +96,9 @@ def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
     columns = ["candidate", "dominated_by", "zone", "design", "racks", "intra_block_spares", "inter_block_spares"]
     columns += ["repair_plan", "gpu_limit_kw"]
     table.loc[~kept, columns].to_csv(folder / "dominated.csv", index=False)
-    with redirect_stdout(io.StringIO()):
-        audit.model.write(str(folder / "model.lp"), io_options={"symbolic_solver_labels": True})
+    if audit.model is not None:  # None where the linear relaxation alone closed the gap: there was no MILP
+        with redirect_stdout(io.StringIO()):
+            audit.model.write(str(folder / "model.lp"), io_options={"symbolic_solver_labels": True})
     (folder / "solver.log").write_text(audit.log, encoding="utf-8")
 
 

@@ -301,6 +301,7 @@ def test_working_blocks_of_any_tree_add_up(root: Domain) -> None:
 
     def visit(domain: Domain, units: int) -> None:
         values = holding[domain.name]
+        assert np.all(np.isnan(values) | ((values >= 0) & (values <= 1)))
         if not domain.children:
             expected[:] += units * values
             return

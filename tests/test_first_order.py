@@ -59,7 +59,7 @@ def test_rows_of_the_paper(row: dict[str, Any]) -> None:
     """
     values = evaluate(row["K"], row["I"], row["L"], row["R"])
     for name, value in values.items():
-        assert float(value) == pytest.approx(row[name], rel=PAPER["tolerance_rel"]), name
+        assert float(value) == pytest.approx(row[name], rel=PAPER["tolerance_rel"], abs=0), name
 
 
 @pytest.mark.parametrize("best", PAPER["best_without_placement"], ids=lambda best: best["name"])

@@ -150,7 +150,7 @@ def test_best_period_keeps_its_digits_near_the_branch_point(model: Model) -> Non
             scheme = Checkpointing(1.0, recovery, None, model)
             assert abs(float(scheme.best_period(rate)) * rate - x) < 1e-14
             eta = 1 - x if model == "exact" else mpmath.exp(-x) / (1 + mpmath.mpf(rate) * recovery)
-            assert float(scheme.log_eta(rate)) == pytest.approx(float(mpmath.log(eta)), rel=1e-13)
+            assert float(scheme.log_eta(rate)) == pytest.approx(float(mpmath.log(eta)), rel=1e-13, abs=0)
 
 
 @settings(max_examples=300, deadline=None)
@@ -199,6 +199,9 @@ def test_limits_of_no_faults_and_of_constant_faults() -> None:
         best = Checkpointing(0.1, 0.5, None, model)
         assert np.isinf(best.best_period(0.0)) and float(best.log_eta(0.0)) == 0.0
         assert float(best.shares(0.0).useful) == 1.0
+        rare = Checkpointing(0.0, 0.0, 1.0, model)  # η = 1 − Λτ/2 + …, in all digits of the loss
+        assert float(rare.log_eta(1e-12)) == pytest.approx(-5e-13, rel=1e-11, abs=0)
+        assert float(rare.shares(1e-12).lost) == pytest.approx(5e-13, rel=1e-11, abs=0)
     storm = Checkpointing(0.1, 1e-3, 0.9).shares(1000.0)  # Λ(τ+δ) = 1000, Λ Rc = 1
     assert float(storm.useful) == float(storm.saves) == 0.0
     assert (float(storm.recovery), float(storm.lost)) == pytest.approx((1 - np.exp(-1), np.exp(-1)), rel=1e-14)

@@ -1,0 +1,43 @@
+"""How many candidates are scored and pruned a second, beside the time of the whole solve: ratios of one run.
+
+    python benchmarks/candidates.py [INSTANCE ...]
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from spareopt import read_instance, solve
+from spareopt.candidates import checkpointing, enumerate_candidates
+from spareopt.dominance import prune
+
+REPEATS = 5
+
+
+def main(names: list[str]) -> None:
+    """Print a row per instance: the best of a few repeats of scoring and pruning, and one solve."""
+    print(f"{'instance':20} {'candidates':>10} {'scored/s':>12} {'score s':>8} {'prune s':>8} {'select s':>8} {'ratio':>6}")
+    for name in names:
+        instance = read_instance(name)
+        schemes = [checkpointing(plan, "exact") for plan in instance.checkpoint_plans]
+        scoring, pruning = float("inf"), float("inf")
+        for _ in range(REPEATS):
+            start = time.perf_counter()
+            candidates = enumerate_candidates(instance)
+            scored = time.perf_counter()
+            prune(candidates, schemes)
+            scoring = min(scoring, scored - start)
+            pruning = min(pruning, time.perf_counter() - scored)
+        audit = solve(instance).audit
+        assert audit is not None
+        selection = audit.seconds["selection"]
+        rows = len(candidates.table)
+        ratio = (scoring + pruning) / selection
+        print(
+            f"{name:20} {rows:10,} {rows / scoring:12,.0f} {scoring:8.3f} {pruning:8.3f} {selection:8.3f} {ratio:6.2f}"
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["gb200-4x256", "h100-100k", "h100-16k-llama3", "power-capped-20mw"])

@@ -1,0 +1,149 @@
+"""The main job on the published case, and how a solve ends when it can't be proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import spareopt
+from spareopt import InfeasibleError, LimitError, optimise, read_instance, solve
+from spareopt.candidates import Model
+from spareopt.optimise import SolveProgress
+from tests.random_instances import random_instance
+
+SIX = ["six-strategies"]
+
+
+def only(design: str, intra: int) -> dict[str, Any]:
+    """Overrides that leave one of the six published strategies."""
+    return {
+        "zones.zone.designs": [design],
+        f"designs.{design}.intra_block_spares": intra,
+    }
+
+
+@pytest.mark.parametrize(("model", "ratio"), [("exact", 1.0238), ("first-order", 1.0240)])
+def test_the_published_choice_among_the_six(model: Model, ratio: float) -> None:
+    """Proves the paper's main result: 72/64 with R = 4 wins, by its printed 1.024 over 72/72 with R = 32.
+
+    Published value: ratio 1.024 (first-order); the exact model gives 1.0238 (design).  Solving each strategy alone
+    ranks them, so a wrong second best would change the ratio.
+    """
+    best = solve(read_instance("meta-2026", scenarios=SIX), model=model, gap=0.0)
+    (choice,) = best.decisions.zones
+    assert (choice.design, choice.intra_block_spares, choice.inter_block_spares) == ("block-72", 4, 4)
+    rest = []
+    for design, intra in (("block-72", 0), ("block-36", 0), ("block-36", 2), ("block-18", 0), ("block-18", 1)):
+        instance = read_instance("meta-2026", scenarios=SIX, overrides=only(design, intra))
+        rest.append(solve(instance, model=model, gap=0.0).certificate.value)
+    assert max(rest) == rest[0]
+    assert best.certificate.value / max(rest) == pytest.approx(ratio, abs=5e-5)
+
+
+@pytest.mark.parametrize(("period", "scale", "published"), [("published", 0.856, 0.819), ("best-period", 0.907, 0.864)])
+def test_what_the_six_strategies_miss(period: str, scale: float, published: float) -> None:
+    """Proves: with I, R and the placement group free, one spare tray a rack and five spare blocks a zone win.
+
+    Values of the design: 0.856 at the published period and 0.907 at the best, against 0.819 and 0.864.
+    """
+    plans = {plan["name"]: plan for plan in read_instance("meta-2026").resolved()["checkpoint_plans"]}
+    overrides: dict[str, Any] = {"checkpoint_plans": [plans[period]]}
+    plan = solve(read_instance("meta-2026", scenarios=["free-placement"], overrides=overrides))
+    (choice,) = plan.decisions.zones
+    assert (choice.design, choice.intra_block_spares, choice.inter_block_spares) == ("block-72", 1, 5)
+    assert plan.evaluation.goodput_scale == pytest.approx(scale, abs=5e-4)
+    within = solve(read_instance("meta-2026", scenarios=SIX, overrides=overrides))
+    assert within.evaluation.goodput_scale == pytest.approx(published, abs=5e-4)
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    """Proves determinism: two solves of a proven run give the same plan.json text."""
+    instance = read_instance("academic-1k")
+    assert solve(instance).to_json() == solve(instance).to_json()
+
+
+def test_a_limit_without_a_plan_is_an_error() -> None:
+    """Proves that no time at all ends in a refusal, not in an unproven plan."""
+    with pytest.raises(LimitError, match="time limit"):
+        solve(read_instance("academic-1k"), time_limit=1e-6)
+
+
+def test_a_limit_with_a_plan_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that a run out of time after its first plan keeps the plan, its true gap and the status."""
+    instance = read_instance("h100-16k-llama3")
+    screen = optimise._Search._screen
+
+    def screen_then_stop(search: Any) -> None:
+        screen(search)
+        search.time_limit = 1e-9
+
+    monkeypatch.setattr(optimise._Search, "_screen", screen_then_stop)
+    plan = solve(instance, time_limit=600.0, gap=0.0)
+    assert plan.certificate.status == "limit reached"
+    assert 0 < plan.certificate.gap < 0.05
+    assert plan.certificate.bound <= plan.certificate.value
+
+
+def test_infeasible_limits_are_named_with_numbers() -> None:
+    """Proves that an infeasible instance says which limit can't be met, the least possible and the limit."""
+    with pytest.raises(InfeasibleError, match=r"limits\.capital: the least possible is .*, the limit 10 M\$"):
+        solve(read_instance("power-capped-20mw", overrides={"limits.capital": "10 M$"}))
+    with pytest.raises(InfeasibleError, match=r"limits\.working_gpus\.minimum: the most possible"):
+        solve(read_instance("academic-1k", overrides={"limits.working_gpus.minimum": 5000}))
+
+
+def test_a_goodput_target_out_of_reach_says_what_is_within() -> None:
+    """Proves that least cost for too high a target names the best goodput that the other limits allow."""
+    instance = read_instance("h100-16k-llama3", overrides={"objective.goodput_target": 1e6})
+    with pytest.raises(InfeasibleError, match="out of reach; within the other limits the best is"):
+        solve(instance)
+
+
+def test_a_zone_without_a_buildable_choice_says_why() -> None:
+    """Proves that a placement group no design fits is reported with its reason."""
+    instance = read_instance("meta-2026", overrides={"placement_group": 7})
+    with pytest.raises(InfeasibleError, match="do not divide the placement group"):
+        solve(instance)
+
+
+def test_progress_is_told_with_the_right_side_bounds() -> None:
+    """Proves that live progress gives values below bounds when maximising."""
+    seen: list[SolveProgress] = []
+    solve(read_instance("power-capped-20mw", overrides={"zones.hall.racks": 80}), on_progress=seen.append)
+    both = [p for p in seen if p.value is not None and p.bound is not None]
+    assert both
+    assert all(p.bound >= p.value * (1 - 1e-9) for p in both if p.bound and p.value)
+
+
+def test_disagreement_between_selection_and_evaluator_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that the expressions of the optimum are checked against the evaluator's on every solve."""
+    evaluate = optimise.evaluate
+
+    def off(*args: Any, **options: Any) -> spareopt.Evaluation:
+        result = evaluate(*args, **options)
+        return result.model_copy(update={"goodput": result.goodput * 1.001})
+
+    monkeypatch.setattr(optimise, "evaluate", off)
+    with pytest.raises(spareopt.SolverError, match="please report"):
+        solve(read_instance("academic-1k"))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_more_budget_never_hurts(seed: int) -> None:
+    """Proves the property planners rely on: raising a cap never lowers the proven optimum."""
+    data = random_instance(seed, "goodput")
+    values = []
+    for capital in ("20 M$", "40 M$", "80 M$", "300 M$"):
+        try:
+            values.append(solve(read_instance(data, overrides={"limits.capital": capital}), gap=0.0).certificate.value)
+        except InfeasibleError:
+            values.append(0.0)
+    assert values == sorted(values)
+
+
+@pytest.mark.parametrize("gap", [-0.1, 1.0, float("nan")])
+def test_a_gap_that_makes_no_sense_is_refused(gap: float) -> None:
+    """Proves that the gap asked is checked."""
+    with pytest.raises(ValueError, match="gap: expected"):
+        solve(read_instance("academic-1k"), gap=gap)
