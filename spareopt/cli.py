@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from functools import wraps
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -37,29 +38,41 @@ class _Group(click.Group):
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
         """Run the command line and exit."""
-        given = list(sys.argv[1:] if args is None else args)
-        as_json = "--json" in given
-        code: Any = 0
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to fail
         try:
-            code = super().main(given, **extra | {"standalone_mode": False})
-            sys.stdout.flush()
+            code = self._run(list(sys.argv[1:] if args is None else args), extra)
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError as error:  # of the output itself; files are dealt with where they are written
+            if sys.stdout is not None:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails aloud
+            code = BROKEN_PIPE if isinstance(error, BrokenPipeError) else INTERNAL_ERROR
+            if code != BROKEN_PIPE:
+                click.echo(f"error: can't write the output: {error.strerror or error}", err=True)
+        sys.exit(code)
+
+    def _run(self, args: list[str], extra: dict[str, Any]) -> int:
+        as_json = "--json" in args
+        try:
+            code = super().main(args, **extra | {"standalone_mode": False})
         except SpareoptError as error:
-            code = _fail(error, as_json)
+            return _fail(error, as_json)
         except click.ClickException as error:
-            code = _usage(error, as_json)
+            return _usage(error, as_json)
         except (KeyboardInterrupt, click.Abort):
-            code = _tell("interrupted", "InterruptedError", INTERRUPTED, as_json)
-        except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails aloud
-            code = BROKEN_PIPE
+            return _tell("interrupted", "InterruptedError", INTERRUPTED, as_json)
+        except OSError:
+            raise
         except Exception as error:
             if os.environ.get(TRACEBACK):
                 raise
             text = (
                 f"internal error: {type(error).__name__}: {error}; please report it ({TRACEBACK}=1 shows where it is)"
             )
-            code = _tell(text, "InternalError", INTERNAL_ERROR, as_json)
-        sys.exit(code if isinstance(code, int) else 0)
+            return _tell(text, "InternalError", INTERNAL_ERROR, as_json)
+        return code if isinstance(code, int) else 0
 
 
 def _fail(error: SpareoptError, as_json: bool) -> int:
@@ -90,7 +103,7 @@ def _fault(fault: Fault) -> dict[str, Any]:
 
 def _emit(document: Any) -> None:
     """The one JSON document of a command."""
-    click.echo(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
 class _Finite(click.FloatRange):
@@ -148,7 +161,10 @@ def _overrides(settings: tuple[str, ...]) -> dict[str, Any]:
             raise InputError("--set", [Fault("", message)])
         if path in result:
             raise InputError("--set", [Fault(path, "given twice; keep one of them")])
-        result[path] = parse_value(text)
+        try:
+            result[path] = parse_value(text)
+        except InputError as error:
+            raise InputError("--set", [Fault(path, fault.message) for fault in error.faults]) from None
     return result
 
 
@@ -340,7 +356,7 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
             }
         )
         if not as_json:
-            click.echo(f"{file}: valid" if not faults else str(InputError(file, faults)), err=bool(faults))
+            click.echo(f"{file}: valid" if not faults else str(InputError(file or "''", faults)), err=bool(faults))
     if as_json:
         _emit(results)
     if not all(result["valid"] for result in results):

@@ -128,12 +128,14 @@ def _value_keys(
     others_rate = [low + site_terms(candidates.instance)[1] for low in _others(candidates, z, "rate_per_h")]
     with np.errstate(divide="ignore"):
         sizes = [np.log(n + working) for n in others_n]
+    rates, place = np.unique(rate, return_inverse=True)  # a rate recurs with every GPU limit
     keys = []
     for scheme in schemes:
         if scheme.curvature is Curvature.MIXED:  # the gain is not monotone in Λ: compare the rates themselves
             keys += [log_up + size for size in sizes] + [-rate]
         else:
-            keys += [log_up + size + scheme.log_eta(r + rate) for size in sizes for r in others_rate]
+            efficiency = [scheme.log_eta(r + rates)[place] for r in others_rate]
+            keys += [log_up + size + eta for size in sizes for eta in efficiency]
     return keys
 
 

@@ -27,7 +27,11 @@ def check_new_folder(folder: str | Path) -> Path:
     parent = path.absolute().parent
     message = ""
     try:
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        if not str(folder).strip():
+            message = "expected the name of a new folder"
+        elif path.is_symlink():
+            message = "is a link; name a new folder"
+        elif path.exists() and (not path.is_dir() or any(path.iterdir())):
             message = "already exists; name a new folder, or move the old one away"
         elif not path.name or path.name == "..":
             message = "expected the name of a new folder"
