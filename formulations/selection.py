@@ -57,6 +57,7 @@ class SlowestScale:
 
     level: NDArray[np.int64]
     log_scale: Array  # increasing
+    closed: tuple[int, ...] = ()  # levels that no plan wanted has as its slowest
 
 
 @dataclass(frozen=True)
@@ -221,6 +222,9 @@ def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: Slowes
     def scale_of_group(_: Any, z: int) -> Any:
         rows = np.flatnonzero(selection.group == z)
         return model.scale <= total(slowest.log_scale[slowest.level[rows]] / selection.members[z], rows)
+
+    for k in slowest.closed:
+        model.level[k].fix(0)
 
     # members below level k, and the level below k: running sums keep the rows short
     model.below = pyo.Var(levels, bounds=(0, everyone))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import wraps
 from io import TextIOWrapper
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -41,16 +42,21 @@ class _Group(click.Group):
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to fail
+        if sys.stdout is None:  # closed by the caller
+            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
         try:
             code = self._run(list(sys.argv[1:] if args is None else args), extra)
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except OSError as error:  # of the output itself; files are dealt with where they are written
-            if sys.stdout is not None:
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or the flush at exit fails aloud
-            code = BROKEN_PIPE if isinstance(error, BrokenPipeError) else INTERNAL_ERROR
-            if code != BROKEN_PIPE:
-                click.echo(f"error: can't write the output: {error.strerror or error}", err=True)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            code = BROKEN_PIPE
+        except OSError as error:
+            code = INTERNAL_ERROR
+            click.echo(
+                f"error: {error if error.filename else f'the output can not be written: {error.strerror}'}", err=True
+            )
+            _drop_output()
+        if code == BROKEN_PIPE:
+            _drop_output()
         sys.exit(code)
 
     def _run(self, args: list[str], extra: dict[str, Any]) -> int:
@@ -61,6 +67,8 @@ class _Group(click.Group):
             return _fail(error, as_json)
         except click.ClickException as error:
             return _usage(error, as_json)
+        except SystemExit:  # how click leaves where the reader of the output went away
+            return BROKEN_PIPE
         except (KeyboardInterrupt, click.Abort):
             return _tell("interrupted", "InterruptedError", INTERRUPTED, as_json)
         except OSError:
@@ -73,6 +81,11 @@ class _Group(click.Group):
             )
             return _tell(text, "InternalError", INTERNAL_ERROR, as_json)
         return code if isinstance(code, int) else 0
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere, or the flush at exit would fail aloud."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fail(error: SpareoptError, as_json: bool) -> int:
@@ -289,7 +302,10 @@ def evaluate(
     from spareopt.comparison import compare_decisions  # noqa: PLC0415
     from spareopt.decisions import beyond_choices, read_decisions  # noqa: PLC0415
 
-    mine = read_decisions(plan_source)
+    try:
+        mine = read_decisions(plan_source)
+    except OSError as error:  # such as a name too long
+        raise InputError(f"{plan_source:.60}", [Fault("", f"can't be read: {error.strerror}")]) from None
     try:
         result = scoring.evaluate(instance, mine, model=model)
     except InputError as error:

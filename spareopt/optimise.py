@@ -40,6 +40,7 @@ DEFAULT_GAP = 1e-4
 SCREENS = 4
 FIRST_TRIES = 8
 FIRST_GAP = 1e-3
+FIRST_NODES = 100
 SOLVER_SHARE = 0.9
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 FEASIBILITY_TOLERANCE = 1e-7
@@ -276,52 +277,63 @@ class _Search:
         return record
 
     def _screen(self) -> None:
-        """Leave out what no plan better than the best one can use: pieces of the rate, and candidates.
+        """Leave out what no plan better than the best one can use: pieces of the rate, slowest scales, candidates.
 
-        In the linear relaxation of one piece, an over-estimate, no plan is worth more than its bound, and none that
-        uses candidate c more than the bound plus c's reduced cost.  Fewer candidates span less, so this is repeated
-        with denser pieces over the narrower range.
+        In the linear relaxation of one case (one piece, or one scale of the slowest zone) no plan is worth more than
+        its bound, and none that uses candidate c more than the bound plus c's reduced cost.  Fewer candidates span
+        less, so this is repeated with denser pieces over the narrower range.
         """
         for _ in range(SCREENS):
             if len(self.problem.rows) <= FEW_CANDIDATES:
                 return
-            before = len(self.problem.rows)
             selection = self.refinement.selection(self.problem)
             model = formulation.build(selection)
             assert selection.rate is not None
-            pieces = selection.rate.pieces
-            worth = np.full((len(pieces), before), -np.inf)
-            bounds = np.full(len(pieces), -np.inf)
-            cases = (model.piece[p] for p in model.piece)
-            relaxations = solve_relaxations(
-                model, cases, time_limit=self._remaining(), feasibility_tolerance=FEASIBILITY_TOLERANCE
-            )
-            for p, relaxation in enumerate(relaxations):
-                if relaxation is not None:
-                    known, bound = relaxation.reduced_costs, relaxation.bound
-                    bounds[p] = score_bound(self.problem, bound, FEASIBILITY_TOLERANCE)
-                    worth[p] = [
-                        score_bound(self.problem, bound + (known[model.n[c]] if known else 0.0), FEASIBILITY_TOLERANCE)
-                        for c in model.n
-                    ]
-            if self.best is None:
-                self._first_plan(worth.max(axis=0))
+            pieces = list(model.piece.values())
+            levels = [] if selection.slowest is None else [var for var in model.level.values() if not var.fixed]
+            worth, bounds = self._relaxed(model, [*pieces, *levels])
+            by_piece, by_level = worth[: len(pieces)].max(axis=0), worth[len(pieces) :].max(axis=0, initial=-np.inf)
+            most = np.minimum(by_piece, by_level) if levels else by_piece
+            self._first_plan(most)
             if self.best is None:
                 return
-            better = bounds >= self.best.score
-            self.bound = min(self.bound, max(float(bounds.max()), self.best.score))
+            useless = bounds < self.best.score
+            limit = min(bounds[: len(pieces)].max(), bounds[len(pieces) :].max() if levels else np.inf)
+            self.bound = min(self.bound, max(float(limit), self.best.score))
             self._tell("screening candidates", self.bound, force=True)
-            self.refinement = self.refinement.without_pieces(
-                [p for p, keep in zip(pieces, better, strict=True) if not keep]
-            )
-            promising = np.flatnonzero((worth[better] >= self.best.score).any(axis=0))
-            self._keep(np.union1d(promising, list(self.best.counts)))
-            if self._closed() or not better.any():
+            closed = [piece for piece, gone in zip(selection.rate.pieces, useless[: len(pieces)], strict=True) if gone]
+            self.refinement = self.refinement.without_pieces(closed)
+            if selection.slowest is not None:
+                gone = [var.index() for var, off in zip(levels, useless[len(pieces) :], strict=True) if off]
+                scales = tuple(float(x) for x in selection.slowest.log_scale[gone])
+                self.refinement = replace(self.refinement, closed_scales=(*self.refinement.closed_scales, *scales))
+            self._keep(np.union1d(np.flatnonzero(most >= self.best.score), list(self.best.counts)))
+            if self._closed() or useless.all():
                 return
             self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / 4)
 
+    def _relaxed(self, model: Any, cases: list[Any]) -> tuple[Array, Array]:
+        """For each case, a bound on the score of any plan, and on that of any plan that uses each candidate."""
+        number = len(self.problem.rows)
+        worth, bounds = np.full((len(cases), number), -np.inf), np.full(len(cases), -np.inf)
+        relaxations = solve_relaxations(
+            model, cases, time_limit=self._remaining(), feasibility_tolerance=FEASIBILITY_TOLERANCE
+        )
+        for i, relaxation in enumerate(relaxations):
+            if relaxation is not None:
+                known, bound = relaxation.reduced_costs, relaxation.bound
+                bounds[i] = score_bound(self.problem, bound, FEASIBILITY_TOLERANCE)
+                worth[i] = [
+                    score_bound(self.problem, bound + (known[model.n[c]] if known else 0.0), FEASIBILITY_TOLERANCE)
+                    for c in model.n
+                ]
+        return worth, bounds
+
     def _first_plan(self, worth: Array) -> None:
-        """A plan from the selection among the most promising candidates, if there is one."""
+        """A plan to beat: the best with all zones alike, or one from a selection among promising candidates."""
+        if self.best is not None:
+            return
+        self.best = self.problem.uniform()
         promising = np.sort(np.argsort(-worth, kind="stable")[:FEW_CANDIDATES])
         if len(np.unique(self.problem.group[promising])) < len(self.problem.members):
             return
@@ -335,12 +347,13 @@ class _Search:
                 time_limit=self._remaining(),
                 seed=self.seed,
                 feasibility_tolerance=FEASIBILITY_TOLERANCE,
+                options={"mip_max_nodes": FIRST_NODES},
             )
             self.log += f"=== first plan, among {len(promising)} candidates\n{record.log}\n"
             if not record.has_incumbent:
                 return
             outcome = few.outcome(*_chosen(model))
-            if outcome.feasible:
+            if outcome.feasible and (self.best is None or outcome.score > self.best.score):
                 counts = {int(promising[c]): count for c, count in outcome.counts.items()}
                 self.best = replace(outcome, counts=counts)
             if record.status is Status.INTERRUPTED:

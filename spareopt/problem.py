@@ -19,6 +19,7 @@ from spareopt.units import HOURS_PER_YEAR
 
 Array = NDArray[np.float64]
 Goal = Literal["value", "cost", "ratio"]
+MOST_TRIES = 5000  # some 50 microseconds each
 GOALS: dict[str, Goal] = {"goodput": "value", "cost": "cost", "goodput_per_dollar": "ratio"}
 
 
@@ -138,6 +139,36 @@ class Problem:
             assert cost is not None
             score = -cost if self.goal == "cost" else log_goodput + log(HOURS_PER_YEAR / cost)
         return Outcome(dict(counts), option, score, feasible, exp(log_goodput), cost, working, rate, log_up)
+
+    def uniform(self) -> Outcome | None:
+        """The best plan that gives all zones of the only zone class the same choice, or None.
+
+        Candidates are tried in the order of their scores, the first that meets every limit is the best.
+        """
+        if len(self.members) != 1:
+            return None
+        number = float(self.members[0])
+        log_up = self.site[0] + number * self.log_up
+        with np.errstate(divide="ignore"):
+            log_size = np.log(number * self.column("working_gpus")) + log_up + self.column("log_scale")
+        rate = self.site[1] + number * self.column("rate_per_h")
+        yearly = number * (self.blocked_yearly_cost + np.exp(log_up) * self.energy_cost)
+        cost = number * self.spread_capital + yearly
+        scores = []
+        for scheme, option_cost in zip(self.schemes, self.option_cost, strict=True):
+            log_goodput = log_size + scheme.log_eta(rate)
+            whole = cost + option_cost
+            if self.goal == "value":
+                scores.append(log_goodput)
+            else:
+                scores.append(-whole if self.goal == "cost" else log_goodput + np.log(HOURS_PER_YEAR / whole))
+        order = np.argsort(-np.concatenate(scores), kind="stable")[:MOST_TRIES]
+        for place in order:
+            option, candidate = divmod(int(place), len(self.rows))
+            outcome = self.outcome({candidate: self.members[0]}, option)
+            if outcome.feasible:
+                return outcome
+        return None
 
     def _within_limits(self, total: object, working: float, log_up: float, yearly: float, log_goodput: float) -> bool:
         instance = self.candidates.instance

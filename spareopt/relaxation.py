@@ -45,6 +45,8 @@ class Refinement:
     excluded: tuple[tuple[dict[int, int], int], ...] = ()
     closed: tuple[tuple[int, float, float], ...] = ()
     """Intervals of the rate, by option, where no better plan can be."""
+    closed_scales: tuple[float, ...] = ()
+    """Log scales that the slowest zone of no better plan has."""
 
     @classmethod
     def initial(cls, problem: Problem, coarse: bool) -> Refinement:
@@ -128,7 +130,8 @@ class Refinement:
             if len(levels) == 1:
                 constant += float(levels[0])
             else:
-                slowest = SlowestScale(level.astype(np.int64), levels)
+                closed = tuple(int(k) for k in np.flatnonzero(np.isin(levels, self.closed_scales)))
+                slowest = SlowestScale(level.astype(np.int64), levels, closed)
         cost, energy, unit_cost = None, None, cost_unit(problem)
         if _energy_matters(problem):
             energy = self._energy(problem, unit_cost)

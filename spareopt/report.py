@@ -77,12 +77,13 @@ def own_plan_text(
     kind, money = instance.objective.kind, instance.currency
     value = objective_value(instance, evaluation)
     known = "no cost known" if value is None else objective_text(kind, value, money)
-    lines = [f"{instance.name}: your plan {source}: {known}{_scale(kind, evaluation)}"]
+    lines = [f"{instance.name}: your plan has {known}{_scale(kind, evaluation)}", f"Your plan: {source}"]
     lines += [_applied(instance.applied)] if instance.applied else []
     if best is not None:
         certificate = best.certificate
         gain = "" if not value else f" ({_change(certificate.value, value)})"
         lines.append(f"The optimum: {objective_text(kind, certificate.value, money)}{gain}, {_proof(best)}")
+        lines += _doubt(best)
     if evaluation.violated:
         lines.append(f"Your plan BREAKS {_list(_limit_name(limit) for limit in evaluation.violated)}.")
     lines += [f"Your plan has what the instance does not offer: {'; '.join(beyond)}."] if beyond else []
@@ -116,14 +117,21 @@ def headline(plan: Plan) -> list[str]:
     value = objective_text(certificate.objective, certificate.value, plan.evaluation.currency)
     text = f"{plan.provenance.instance}: {value}{_scale(certificate.objective, plan.evaluation)}, {_proof(plan)}"
     applied = plan.provenance.applied
-    return [_prose(text), *([_prose(_applied(applied))] if applied else [])]
+    return [_prose(line) for line in (text, *_doubt(plan), *([_applied(applied)] if applied else []))]
 
 
 def _proof(plan: Plan) -> str:
     certificate = plan.certificate
     if certificate.status == PROVEN:
         return f"proven within {percent(certificate.gap)}"
-    return f"NOT PROVEN ({certificate.status}): a better plan may exist, by up to {percent(certificate.gap)}"
+    return f"NOT PROVEN ({certificate.status})"
+
+
+def _doubt(plan: Plan) -> list[str]:
+    """What a plan without a proof must say at once."""
+    if plan.certificate.status == PROVEN:
+        return []
+    return [f"A better plan may exist, by up to {percent(plan.certificate.gap)}."]
 
 
 def _scale(kind: str, evaluation: Evaluation) -> str:

@@ -27,7 +27,7 @@ def check_new_folder(folder: str | Path) -> Path:
     parent = path.absolute().parent
     message = ""
     try:
-        if not str(folder).strip():
+        if not str(folder).strip() or "\0" in str(folder):
             message = "expected the name of a new folder"
         elif path.is_symlink():
             message = "is a link; name a new folder"
@@ -39,8 +39,8 @@ def check_new_folder(folder: str | Path) -> Path:
             message = f"its parent folder {parent} does not exist; make it first"
         elif not os.access(parent, os.W_OK | os.X_OK):
             message = f"its parent folder {parent} can't be written to"
-    except (OSError, ValueError) as error:  # a name too long, or with a NUL
-        message = f"can't be a folder: {error.strerror if isinstance(error, OSError) else error}"
+    except OSError as error:  # such as a name too long
+        message = f"can't be a folder: {error.strerror or error}"
     if message:
         raise InputError(str(folder)[:200] or "''", [Fault("", message)])
     return path

@@ -10,7 +10,7 @@ from tests.brute_force import best_value, number_of_plans
 from tests.random_instances import OBJECTIVES, random_instance
 
 MOST_PLANS = 350
-QUICK, ALL = 24, 200  # instances per objective; the rest of the 200 run in the second tier
+QUICK, ALL = 16, 200  # instances per objective; the rest of the 200 run in the second tier
 CASES = [
     pytest.param(objective, number, marks=[pytest.mark.heavy] if number >= QUICK else [])
     for objective in OBJECTIVES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ import pytest
 from pyomo.common.collections import ComponentMap
 
 from spareopt.errors import SolverError
-from spareopt.solver import Progress, Status, solve_milp, versions
+from spareopt.solver import Progress, Status, solve_milp, solve_relaxations, versions
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -133,9 +134,7 @@ def test_within_gap_is_not_optimal() -> None:
         ),  # relaxation unbounded, no integer point
     ],
 )
-def test_infeasible_and_unbounded_are_told_apart(
-    rows: Any, domain: Any, status: Status, presolve: str
-) -> None:
+def test_infeasible_and_unbounded_are_told_apart(rows: Any, domain: Any, status: Status, presolve: str) -> None:
     """Each is named as what it is, with presolve (which answers "one of the two") and without."""
     record = solve_milp(linear([1, 1], rows, domain=domain), options={"presolve": presolve})
     assert (record.status, record.has_incumbent, record.bound) == (status, False, None)
@@ -429,3 +428,40 @@ def test_second_ctrl_c_raises() -> None:
     """A second SIGINT, while a slow callback holds the first one up, is a KeyboardInterrupt as usual."""
     code, out, err = _run_and_interrupt(2, 0.3)
     assert code != 0 and out == "" and "KeyboardInterrupt" in err
+
+
+@pytest.mark.parametrize("sense", [pyo.maximize, pyo.minimize])
+@pytest.mark.parametrize("seed", range(10))
+def test_relaxations_bound_every_solution_of_their_case(sense: int, seed: int) -> None:
+    """Proves what screening relies on: in each case no solution beats the bound, nor one with x the bound + its cost.
+
+    Random choose-one problems with a budget; every solution is enumerated.  A reduced cost of the wrong sign would
+    promise too little for some variable and screening would lose the optimum.
+    """
+    rng = np.random.default_rng(seed)
+    groups, choices = 3, 4
+    value, weight = rng.uniform(0, 10, (groups, choices)), rng.uniform(1, 5, (groups, choices))
+    cap = 9.0
+    model = pyo.ConcreteModel()
+    model.x = pyo.Var(range(groups), range(choices), domain=pyo.Binary)
+    model.one = pyo.Constraint(range(groups), rule=lambda m, g: sum(m.x[g, c] for c in range(choices)) == 1)
+    model.cap = pyo.Constraint(expr=sum(weight[g, c] * model.x[g, c] for g, c in model.x) <= cap)
+    model.objective = pyo.Objective(expr=sum(value[g, c] * model.x[g, c] for g, c in model.x), sense=sense)
+    sign = 1 if sense == pyo.maximize else -1
+    cases = [model.x[0, c] for c in range(choices)]
+    solved = 0
+    for case, relaxation in enumerate(solve_relaxations(model, cases)):
+        for rest in itertools.product(range(choices), repeat=groups - 1):
+            chosen = (case, *rest)
+            if sum(weight[g, c] for g, c in enumerate(chosen)) > cap:
+                continue
+            assert relaxation is not None
+            solved += 1
+            objective = sum(value[g, c] for g, c in enumerate(chosen))
+            assert sign * objective <= sign * relaxation.bound + 1e-6
+            for g, c in enumerate(chosen):
+                promised = relaxation.bound + relaxation.reduced_costs[model.x[g, c]]
+                assert sign * objective <= sign * promised + 1e-6
+    assert solved
+    assert all(var.value is None for var in model.x.values())
+    assert model.x[0, 0].bounds == (0, 1)
