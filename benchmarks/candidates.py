@@ -1,6 +1,6 @@
 """How many candidates are scored and pruned a second, beside the time of the whole solve: ratios of one run.
 
-    python benchmarks/candidates.py [INSTANCE ...]
+python benchmarks/candidates.py [INSTANCE ...]
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ REPEATS = 5
 
 def main(names: list[str]) -> None:
     """Print a row per instance: the best of a few repeats of scoring and pruning, and one solve."""
-    print(f"{'instance':20} {'candidates':>10} {'scored/s':>12} {'score s':>8} {'prune s':>8} {'select s':>8} {'ratio':>6}")
+    head = ("candidates", "scored/s", "score s", "prune s", "select s", "ratio")
+    print(f"{'instance':20}", *(f"{name:>10}" for name in head))
     for name in names:
         instance = read_instance(name)
         schemes = [checkpointing(plan, "exact") for plan in instance.checkpoint_plans]
@@ -34,9 +35,8 @@ def main(names: list[str]) -> None:
         selection = audit.seconds["selection"]
         rows = len(candidates.table)
         ratio = (scoring + pruning) / selection
-        print(
-            f"{name:20} {rows:10,} {rows / scoring:12,.0f} {scoring:8.3f} {pruning:8.3f} {selection:8.3f} {ratio:6.2f}"
-        )
+        cells = (f"{rows:,}", f"{rows / scoring:,.0f}", *(f"{x:.3f}" for x in (scoring, pruning, selection, ratio)))
+        print(f"{name:20}", *(f"{cell:>10}" for cell in cells))
 
 
 if __name__ == "__main__":

@@ -19,6 +19,8 @@ import click
 from spareopt.errors import Fault, InfeasibleError, InputError, InterruptedError_, LimitError, SpareoptError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from spareopt.instance import Instance
     from spareopt.optimise import SolveProgress
     from spareopt.plan import Plan
@@ -117,6 +119,12 @@ def _fault(fault: Fault) -> dict[str, Any]:
 def _emit(document: Any) -> None:
     """The one JSON document of a command."""
     click.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """The rows of a table with every digit, and None for what is not known."""
+    rows: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict(orient="records")
+    return rows
 
 
 class _Finite(click.FloatRange):
@@ -328,7 +336,7 @@ def evaluate(
                 "beyond_choices": beyond,
                 "optimum": None if best is None else best.model_dump(mode="json"),
                 "no_optimum": None if no_optimum is None else str(no_optimum),
-                "comparison": None if table is None else json.loads(table.to_json(orient="records")),
+                "comparison": None if table is None else _records(table),
             }
         )
     else:

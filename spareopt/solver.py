@@ -233,7 +233,7 @@ def solve_milp(
 class Relaxation:
     """The linear relaxation of a model: its objective, a bound on the model's, and each variable's reduced cost.
 
-    Taking one unit of a variable that may be zero moves the bound by its reduced cost at least.
+    No solution that takes a unit of a variable (other than the case's own) beats the bound plus its reduced cost.
     """
 
     bound: float

@@ -459,7 +459,7 @@ def test_relaxations_bound_every_solution_of_their_case(sense: int, seed: int) -
             solved += 1
             objective = sum(value[g, c] for g, c in enumerate(chosen))
             assert sign * objective <= sign * relaxation.bound + 1e-6
-            for g, c in enumerate(chosen):
+            for g, c in enumerate(chosen[1:], start=1):  # the case's own variable is fixed: its cost says nothing
                 promised = relaxation.bound + relaxation.reduced_costs[model.x[g, c]]
                 assert sign * objective <= sign * promised + 1e-6
     assert solved
