@@ -154,10 +154,11 @@ def build(selection: Selection) -> pyo.ConcreteModel:
     def by_option(parts: tuple[float, ...]) -> Any:
         return sum(part * model.option[o] for o, part in enumerate(parts) if part)
 
-    @model.Constraint(range(len(selection.members)))
     def members(_: Any, z: int) -> Any:
         rows = np.flatnonzero(selection.group == z)
         return total(np.ones(len(rows)), rows) == selection.members[z]
+
+    model.members = pyo.Constraint(range(len(selection.members)), rule=members)
 
     value = [total(selection.log_value, constant=selection.constant)]
     if selection.concave:
@@ -218,10 +219,11 @@ def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: Slowes
         expr=model.scale <= sum(float(slowest.log_scale[k]) * model.level[k] for k in levels)
     )
 
-    @model.Constraint(range(len(selection.members)))
     def scale_of_group(_: Any, z: int) -> Any:
         rows = np.flatnonzero(selection.group == z)
         return model.scale <= total(slowest.log_scale[slowest.level[rows]] / selection.members[z], rows)
+
+    model.scale_of_group = pyo.Constraint(range(len(selection.members)), rule=scale_of_group)
 
     for k in slowest.closed:
         model.level[k].fix(0)

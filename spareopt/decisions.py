@@ -11,12 +11,12 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spareopt.errors import Fault, InputError
-from spareopt.fields import Name, PositivePower, WholeNumber
+from spareopt.fields import MOST, Name, PositivePower, WholeNumber
 from spareopt.instance import BlockDesign, Instance
-from spareopt.reading import load_yaml, validation_faults
+from spareopt.reading import Lines, load_yaml, validation_faults
 from spareopt.scaling import hardware_scale, llm_scale
 
-_Count = Annotated[int, Field(strict=True, ge=0)]
+_Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 
 
 class ZoneChoice(BaseModel):
@@ -49,8 +49,9 @@ class Decisions(BaseModel):
 
 def read_decisions(source: str | Path | Mapping[str, Any]) -> Decisions:
     """Decisions from a YAML or JSON file, a plan.json, a plan folder, or plain data.  Raises InputError."""
+    lines: Lines = {}
     if isinstance(source, Mapping):
-        label, data, lines = "plan", dict(source), {}
+        label, data = "plan", dict(source)
     else:
         path = Path(source)
         path = path / "plan.json" if path.is_dir() else path

@@ -2,62 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
-from spareopt.candidates import (
-    Candidates,
-    Model,
-    blocks_per_placement_group,
-    check_model,
-    checkpointing,
-    limit_shares,
-    score_zone,
-    site_terms,
-)
-from spareopt.decisions import Decisions, ZoneChoice, decision_faults
+from spareopt.candidates import Candidates, Model, check_model, checkpointing, limit_shares, site_terms
+from spareopt.decisions import Decisions, decision_faults
 from spareopt.errors import InputError
 from spareopt.exact import EXACT
-from spareopt.instance import BlockDesign, Instance, Zone
-from spareopt.power import rack_draw
+from spareopt.instance import Instance
+from spareopt.limits import LimitSlack, limit_slacks
+from spareopt.losses import loss_shares, stranded_blocks
 from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
-from spareopt.topology import zone_structure
+from spareopt.scoring import ScoredChoice, rack_power, score_choice
 from spareopt.units import CURRENCIES, HOURS_PER_YEAR
-
-LOSSES = (
-    "intra_block_spares",
-    "inter_block_spares",
-    "stranded_blocks",
-    "blocked",
-    "checkpoint_saves",
-    "detection_and_restart",
-    "lost_work",
-    "useful",
-)
-"""The shares of all GPU-hours, in the order they are attributed (version 1 of the list)."""
-LIMIT_TOLERANCE = 1e-9  # relative: a sum of rounded prices that equals its cap must not violate it
-
-
-class LimitSlack(BaseModel):
-    """One limit of the instance: where the plan stands and how much is left (negative: violated)."""
-
-    model_config = ConfigDict(frozen=True)
-
-    limit: str
-    unit: str
-    sense: Literal["<=", ">="]
-    value: float
-    bound: float
-    slack: float
-
-    @property
-    def violated(self) -> bool:
-        """Whether the plan breaks the limit, beyond rounding."""
-        return self.slack < -LIMIT_TOLERANCE * max(1.0, abs(self.bound))
 
 
 class ZoneEvaluation(BaseModel):
@@ -158,18 +118,6 @@ class Evaluation(BaseModel):
         return pd.DataFrame([limit.model_dump() for limit in self.limits], columns=columns)
 
 
-@dataclass(frozen=True)
-class _Scored:
-    """A zone choice with its parts of the instance and its one-row score."""
-
-    choice: ZoneChoice
-    zone: Zone
-    design: BlockDesign
-    limit: float
-    row: dict[str, Any]
-    method: str
-
-
 def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact") -> Evaluation:
     """Score decisions with the exact model (or the published first-order one).
 
@@ -180,12 +128,12 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     faults = decision_faults(instance, decisions)
     if faults:
         raise InputError("plan", faults)
-    scored = [_score(instance, choice, model) for choice in decisions.zones]
+    scored = [score_choice(instance, choice, model) for choice in decisions.zones]
     plan = next(plan for plan in instance.checkpoint_plans if plan.name == decisions.checkpoint_plan)
     scheme = checkpointing(plan, model)
     site_down, site_rate = site_terms(instance)
     rate = site_rate + sum(s.choice.count * s.row["rate_per_h"] for s in scored)
-    log_up = np.log1p(-site_down) + sum(s.choice.count * np.log1p(-s.row["unavailability"]) for s in scored)
+    log_up = float(np.log1p(-site_down)) + sum(s.log_up for s in scored)
     availability, unavailability = float(np.exp(log_up)), float(-np.expm1(log_up))
     gpus = sum(s.choice.count * s.row["gpus"] for s in scored)
     working = sum(s.choice.count * s.row["working_gpus"] for s in scored)
@@ -194,10 +142,8 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     cett = working / gpus * availability * efficiency
     scale = float(np.exp(min(s.row["log_scale"] for s in scored)))
     goodput = working * availability * efficiency * scale
-    stranded = [
-        _stranded(instance, scored, i, rate, log_up, plan_scheme=scheme, model=model) for i in range(len(scored))
-    ]
-    losses = _losses(scored, stranded, gpus, working, availability, shares)
+    stranded = [stranded_blocks(instance, scored, i, scheme, rate, model) for i in range(len(scored))]
+    losses = loss_shares(scored, stranded, gpus, working, availability, shares)
 
     price = instance.power.energy_price
     it_power = _total(scored, "it_power_kw")
@@ -238,98 +184,33 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
         energy_kwh_per_year=energy,
         carbon_kg_per_year=carbon,
         useful_gpu_hours_per_year=useful,
-        cost_per_useful_gpu_hour=None if cost is None else cost / useful,
-        energy_kwh_per_useful_gpu_hour=None if energy is None else energy / useful,
-        carbon_kg_per_useful_gpu_hour=None if carbon is None else carbon / useful,
-        goodput_gpu_hours_per_money=goodput * HOURS_PER_YEAR / cost if cost else None,
+        cost_per_useful_gpu_hour=_ratio(cost, useful),
+        energy_kwh_per_useful_gpu_hour=_ratio(energy, useful),
+        carbon_kg_per_useful_gpu_hour=_ratio(carbon, useful),
+        goodput_gpu_hours_per_money=_ratio(goodput * HOURS_PER_YEAR, cost),
         idle_spares=_idle_spares(instance, scored),
-        wall_time_h=None if instance.job is None else instance.job.useful_gpu_hours / goodput,
-        limits=_limits(instance, scored, working, availability, capital, yearly, it_power, goodput),
+        wall_time_h=_ratio(None if instance.job is None else instance.job.useful_gpu_hours, goodput),
+        limits=limit_slacks(instance, scored, working, availability, capital, yearly, it_power, goodput),
         zones=tuple(_zone(instance, s, blocks) for s, blocks in zip(scored, stranded, strict=True)),
         method=_method(instance, scored, model),
     )
 
 
-def _score(instance: Instance, choice: ZoneChoice, model: Model) -> _Scored:
-    zone = next(zone for zone in instance.zones if zone.name == choice.zone)
-    design = next(design for design in instance.designs if design.name == choice.design)
-    plan = next(plan for plan in instance.repair_plans if plan.name == choice.repair_plan)
-    limit = choice.gpu_limit
-    if limit is None:
-        limit = np.nan if design.power is None else design.power.gpu_full_limit
-    structure = zone_structure(instance, zone, design, choice.racks)
-    columns, method = score_zone(
-        instance, zone, design, structure, choice.racks, choice.intra_block_spares,
-        np.array([choice.inter_block_spares], dtype=np.int64), plan, np.array([limit]), model,
-    )  # fmt: skip
-    row = {name: np.atleast_1d(values)[0].item() for name, values in columns.items()}
-    return _Scored(choice, zone, design, float(limit), row, method)
-
-
-def _stranded(
-    instance: Instance, scored: list[_Scored], place: int, rate: float, log_up: float, *, plan_scheme: Any, model: Model
-) -> int:
-    """R minus the smallest R' ≤ R with the highest CETT, as if there were no placement group; the rest unchanged."""
-    me = scored[place]
-    spares = me.choice.inter_block_spares
-    if instance.placement_group is None or spares == 0:
-        return 0
-    structure = zone_structure(instance, me.zone, me.design, me.choice.racks)
-    plan = next(plan for plan in instance.repair_plans if plan.name == me.choice.repair_plan)
-    wanted = np.arange(spares + 1, dtype=np.int64)
-    columns, _ = score_zone(
-        instance, me.zone, me.design, structure, me.choice.racks, me.choice.intra_block_spares, wanted, plan,
-        np.array([me.limit]), model,
-    )  # fmt: skip
-    count = me.choice.count
-    others = sum(s.choice.count * s.row["working_gpus"] for s in scored) - count * me.row["working_gpus"]
-    other_rate = rate - count * me.row["rate_per_h"]
-    other_log_up = log_up - count * np.log1p(-me.row["unavailability"])
-    with np.errstate(divide="ignore"):
-        log_cett = (
-            np.log(others + count * np.asarray(columns["working_gpus"]))
-            + other_log_up
-            + count * np.log1p(-np.asarray(columns["unavailability"]))
-            + plan_scheme.log_eta(other_rate + count * np.asarray(columns["rate_per_h"]))
-        )
-    return int(spares - int(np.argmax(log_cett)))
-
-
-def _losses(
-    scored: list[_Scored], stranded: list[int], gpus: int, working: int, availability: float, shares: Any
-) -> dict[str, float]:
-    intra = inter = strand = 0
-    for s, blocks in zip(scored, stranded, strict=True):
-        working_per_block = (s.design.trays_per_block - s.choice.intra_block_spares) * s.design.gpus_per_tray
-        all_blocks = s.choice.racks * s.design.blocks_per_rack
-        intra += s.choice.count * all_blocks * s.choice.intra_block_spares * s.design.gpus_per_tray
-        inter += s.choice.count * (s.choice.inter_block_spares - blocks) * working_per_block
-        strand += s.choice.count * blocks * working_per_block
-    share = working / gpus
-    unblocked = share * availability
-    values = [
-        intra / gpus,
-        inter / gpus,
-        strand / gpus,
-        share * (1 - availability),
-        unblocked * float(shares.saves),
-        unblocked * float(shares.recovery),
-        unblocked * float(shares.lost),
-        unblocked * float(shares.useful),
-    ]
-    return dict(zip(LOSSES, values, strict=True))
-
-
-def _total(scored: list[_Scored], column: str) -> float | None:
+def _total(scored: list[ScoredChoice], column: str) -> float | None:
     total = float(sum(s.choice.count * s.row[column] for s in scored))
     return None if np.isnan(total) else total
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    """None where either is unknown, or the whole is nothing."""
+    return part / whole if part is not None and whole else None
 
 
 def _product(left: float | None, right: float | None) -> float | None:
     return None if left is None or right is None else left * right
 
 
-def _idle_spares(instance: Instance, scored: list[_Scored]) -> IdleSpares:
+def _idle_spares(instance: Instance, scored: list[ScoredChoice]) -> IdleSpares:
     gpus, capital, power = 0, 0.0, 0.0
     for s in scored:
         design, choice = s.design, s.choice
@@ -354,63 +235,7 @@ def _idle_spares(instance: Instance, scored: list[_Scored]) -> IdleSpares:
     )
 
 
-def _limits(
-    instance: Instance,
-    scored: list[_Scored],
-    working: int,
-    availability: float,
-    capital: float | None,
-    yearly: float,
-    it_power: float | None,
-    goodput: float,
-) -> tuple[LimitSlack, ...]:
-    limits, money = instance.limits, instance.currency
-    racks = sum(s.choice.count * s.choice.racks for s in scored)
-    rows: list[tuple[str, str, Literal["<=", ">="], float | None, float | None]] = [
-        ("capital", money, "<=", capital, limits.capital),
-        ("yearly_cost", f"{money} per year", "<=", yearly, limits.yearly_cost),
-        ("it_power", "kW", "<=", it_power, limits.it_power),
-        ("site_power", "kW", "<=", _product(it_power, instance.power.pue), limits.site_power),
-        ("floor", "rack positions", "<=", racks, limits.floor),
-        ("working_gpus.minimum", "GPUs", ">=", working, limits.working_gpus.minimum),
-        ("working_gpus.maximum", "GPUs", "<=", working, limits.working_gpus.maximum),
-        ("availability", "", ">=", availability, limits.availability),
-        ("goodput_target", "baseline GPUs", ">=", goodput, instance.objective.goodput_target),
-    ]
-    rack_limit = instance.power.rack_limit
-    if rack_limit is not None:
-        highest = max(_rack_power(s) or 0.0 for s in scored)
-        rows.append(("rack_power", "kW", "<=", highest, rack_limit))
-    result = [
-        LimitSlack(
-            limit=name, unit=unit, sense=sense, value=value, bound=bound,
-            slack=bound - value if sense == "<=" else value - bound,
-        )
-        for name, unit, sense, value, bound in rows
-        if bound is not None and value is not None
-    ]  # fmt: skip
-    return tuple(result + _placement(instance, scored))
-
-
-def _placement(instance: Instance, scored: list[_Scored]) -> list[LimitSlack]:
-    """Working GPUs of a zone beyond whole placement groups; only a plan of the planner's own can have any."""
-    if instance.placement_group is None:
-        return []
-    rest = 0
-    for s in scored:
-        group = blocks_per_placement_group(instance, s.design, s.choice.intra_block_spares)
-        working_blocks = s.choice.racks * s.design.blocks_per_rack - s.choice.inter_block_spares
-        rest = max(rest, s.row["working_gpus"] if group is None else working_blocks % group)
-    return [LimitSlack(limit="placement_group", unit="blocks left over", sense="<=", value=rest, bound=0, slack=-rest)]
-
-
-def _rack_power(s: _Scored) -> float | None:
-    if s.design.power is None:
-        return None
-    return float(rack_draw(s.design, s.design.power, s.choice.intra_block_spares, np.array(s.limit)))
-
-
-def _zone(instance: Instance, s: _Scored, stranded: int) -> ZoneEvaluation:
+def _zone(instance: Instance, s: ScoredChoice, stranded: int) -> ZoneEvaluation:
     hardware = hardware_scale(
         instance.hardware_scale, s.design, s.choice.intra_block_spares, limit_shares(s.design, np.array([s.limit]))
     )
@@ -427,11 +252,11 @@ def _zone(instance: Instance, s: _Scored, stranded: int) -> ZoneEvaluation:
         hardware_scale=float(hardware[0]),
         llm_scale=llm_scale(instance.llm_scale, working),
         it_power_kw=None if np.isnan(draw) else draw,
-        rack_power_kw=_rack_power(s),
+        rack_power_kw=rack_power(s),
     )
 
 
-def _method(instance: Instance, scored: list[_Scored], model: Model) -> dict[str, str]:
+def _method(instance: Instance, scored: list[ScoredChoice], model: Model) -> dict[str, str]:
     first_order = "published first-order closed form"
     zone_methods = [s.method for s in scored if s.method != EXACT]
     rate = zone_methods[0] if zone_methods else EXACT

@@ -22,6 +22,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from spareopt import units
 
+MOST = 10**9  # of anything: more is a slip of the pen, and sums stay exact
 MAX_CHOICES = 10_000  # a longer range is a slip of the pen (a missing step), not a plan
 
 
@@ -133,7 +134,9 @@ _RANGE_SCHEMA: dict[str, Any] = {
         },
     ]
 }
-Counts = Annotated[tuple[Annotated[int, Field(ge=0)], ...], BeforeValidator(_choices), WithJsonSchema(_RANGE_SCHEMA)]
+Counts = Annotated[
+    tuple[Annotated[int, Field(ge=0, le=MOST)], ...], BeforeValidator(_choices), WithJsonSchema(_RANGE_SCHEMA)
+]
 PowerChoices = Annotated[
     tuple[PositivePower, ...],
     BeforeValidator(_power_choices),
@@ -153,7 +156,7 @@ PowerChoices = Annotated[
     ),
 ]
 
-WholeNumber = Annotated[int, Field(strict=True, ge=1)]
+WholeNumber = Annotated[int, Field(strict=True, ge=1, le=MOST)]
 Name = Annotated[str, Field(strict=True, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.\-/ ]*$", max_length=80)]
 
 

@@ -30,7 +30,7 @@ from spareopt.plan import (
     versions,
 )
 from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, score_bound, trivial_bound
+from spareopt.relaxation import Refinement, optimistic_log_goodput, score_bound, trivial_bound
 from spareopt.solver import Progress as SolverProgress
 from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
 
@@ -45,6 +45,7 @@ SOLVER_SHARE = 0.9
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 FEASIBILITY_TOLERANCE = 1e-7
 REPORT_EVERY = 0.5  # s
+WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
 
 
@@ -95,6 +96,8 @@ def solve(
     problem = build_problem(candidates, dominated_by, schemes)
     if problem is None:
         raise InfeasibleError(why_infeasible(candidates))
+    if optimistic_log_goodput(problem) < WORTHLESS:
+        raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
     search = _Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)
     search.run()
     if search.best is None:
@@ -287,7 +290,7 @@ class _Search:
             if len(self.problem.rows) <= FEW_CANDIDATES:
                 return
             selection = self.refinement.selection(self.problem)
-            model = formulation.build(selection)
+            self.model = model = formulation.build(selection)
             assert selection.rate is not None
             pieces = list(model.piece.values())
             levels = [] if selection.slowest is None else [var for var in model.level.values() if not var.fixed]

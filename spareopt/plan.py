@@ -93,6 +93,12 @@ class Plan(BaseModel):
 
     _audit: Audit | None = PrivateAttr(default=None)
 
+    def __eq__(self, other: object) -> bool:
+        """Equal results are equal plans, whether solved here or read back."""
+        return isinstance(other, Plan) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
     @property
     def audit(self) -> Audit | None:
         """The audit of a plan solved in this process; None for one that was read back."""

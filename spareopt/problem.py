@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates, energy_cost_per_kw_year, site_terms
-from spareopt.evaluation import LIMIT_TOLERANCE
+from spareopt.limits import LIMIT_TOLERANCE
 from spareopt.recovery import Checkpointing
 from spareopt.units import HOURS_PER_YEAR
 
@@ -69,14 +69,13 @@ class Problem:
 
     def column(self, name: str) -> Array:
         """A column of the kept candidates."""
-        return self.table[name].to_numpy(dtype=float)
+        return np.asarray(self.table[name], dtype=np.float64)
 
     @cached_property
     def log_up(self) -> Array:
         """ln A of each candidate's zone."""
         with np.errstate(divide="ignore"):
-            result = np.asarray(np.log1p(-self.column("unavailability")))
-            return result
+            return np.asarray(np.log1p(-self.column("unavailability")), dtype=np.float64)
 
     @cached_property
     def site(self) -> tuple[float, float]:

@@ -177,16 +177,20 @@ class Refinement:
         return Energy(problem.energy_cost / unit_cost, exponent, problem.site[0], edges)
 
 
-def trivial_bound(problem: Problem) -> float:
-    """A bound on scores that needs no solver: every part at its best, as if nothing held them together."""
-    cost = cost_range(problem)[0] if problem.goal != "value" else 1.0
-    if problem.goal == "cost":
-        return -cost
-    efficiency = max(float(scheme.log_eta(np.array(rate_range(problem)[0]))) for scheme in problem.schemes)
+def optimistic_log_goodput(problem: Problem) -> float:
+    """ln goodput with every part at its best, as if nothing held them together."""
+    efficiency = max(float(scheme.log_eta(rate_range(problem)[0])) for scheme in problem.schemes)
     log_up = problem.site[0] + problem.extremes(problem.log_up)[1]
     size = problem.extremes(problem.column("working_gpus"))[1]
-    score = log(size) + log_up + efficiency + float(problem.column("log_scale").max()) + ROUNDING
-    return score + (log(HOURS_PER_YEAR / cost) if problem.goal == "ratio" else 0.0)
+    return log(size) + log_up + efficiency + float(problem.column("log_scale").max())
+
+
+def trivial_bound(problem: Problem) -> float:
+    """A bound on scores that needs no solver."""
+    if problem.goal == "cost":
+        return -cost_range(problem)[0] * (1 - ROUNDING)
+    score = optimistic_log_goodput(problem) + ROUNDING
+    return score + (log(HOURS_PER_YEAR / cost_range(problem)[0]) if problem.goal == "ratio" else 0.0)
 
 
 def bound_slack(problem: Problem, tolerance: float) -> float:

@@ -15,8 +15,9 @@ from rich.tree import Tree
 from spareopt import units
 from spareopt.comparison import objective_value
 from spareopt.decisions import Decisions
-from spareopt.evaluation import Evaluation, LimitSlack
+from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
+from spareopt.limits import LimitSlack
 from spareopt.plan import PROVEN, Plan
 from spareopt.topology import SITE, blast_radius
 from spareopt.topology import units as unit_counts

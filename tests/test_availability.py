@@ -23,6 +23,10 @@ from spareopt.availability import (
     working_probabilities,
     zone_shortfall,
 )
+from spareopt.exact import repair_times, zone_scores
+from spareopt.instance import Instance
+from spareopt.reading import read_instance
+from spareopt.topology import zone_structure
 
 Array = NDArray[np.float64]
 
@@ -408,3 +412,115 @@ def test_meaningless_blocks_are_refused(trays: int, spares: int, q: float) -> No
         zone_shortfall(trays, spares, q)
     with pytest.raises(ValueError):
         unavailability(-1e-4, 24.0)
+
+
+# ---- the exact model of a zone, from an instance
+
+
+def zone_of(racks: int, blocks_per_rack: int, spans: tuple[str, ...]) -> Instance:
+    """A zone of blocks of 2 trays, everything down often: trays 1/9, racks 1/21, domains 1/17, 1/18, … of the time."""
+    domains = [
+        {"name": f"domain {i}", "spans": span, "mtbf": f"{16 + i} h", "repair": {"hands_on": "1 h"}}
+        for i, span in enumerate(spans)
+    ]
+    return read_instance(
+        {
+            "schema_version": 1,
+            "name": "small",
+            "zones": [{"name": "hall", "racks": racks}],
+            "designs": [
+                {
+                    "name": "node",
+                    "trays_per_block": 2,
+                    "gpus_per_tray": 1,
+                    "blocks_per_rack": blocks_per_rack,
+                    "intra_block_spares": [0, 1],
+                    "inter_block_spares": 0,
+                }
+            ],
+            "failures": {"tray": {"mtbf": "8 h"}, "rack": {"mtbf": "20 h"}, "domains": domains},
+            "repair_plans": [{"name": "r", "tray": {"hands_on": "1 h"}, "rack": {"hands_on": "1 h"}}],
+            "checkpoint_plans": [{"name": "c", "period": "1 h", "save": "0 s", "detection": "0 s", "restart": "0 s"}],
+        }
+    )
+
+
+@pytest.mark.parametrize("intra", [0, 1])
+@pytest.mark.parametrize(
+    "racks, blocks_per_rack, spans",
+    [
+        (3, 2, (2,)),  # racks in groups of 2 and 1, as cooling units
+        (3, 1, (2,)),
+        (4, 1, (2, 4)),  # a domain of 4 racks is the zone
+        (2, 2, (1, 2)),
+        (5, 1, (2, 4)),
+        (4, 1, (4,)),  # independent blocks and a feed for all
+    ],
+)
+def test_every_state_of_a_zone_of_an_instance(
+    racks: int, blocks_per_rack: int, spans: tuple[int, ...], intra: int
+) -> None:
+    """Proves 1 − A and Λ of a zone for all R against every state of its trays, racks and domains, spelled out here.
+
+    Domain k of a span s holds the racks s·k to s·(k+1) − 1.  Given that the zone is not short, working blocks are any
+    L − R of the usable ones, equally likely; a rack or domain counts in Λ when one of them is below it.  Nothing of
+    topology or availability is used.  If it broke, some site would be scored with another structure than it states.
+    """
+    blocks = racks * blocks_per_rack
+    rack_of = [block // blocks_per_rack for block in range(blocks)]
+    shared = [(1 / 20, {block for block in range(blocks) if rack_of[block] == rack}) for rack in range(racks)]
+    for i, span in enumerate(spans):
+        for first in range(0, racks, span):
+            members = {block for block in range(blocks) if first <= rack_of[block] < first + span}
+            shared.append((1 / (16 + i), members))
+    tray_q = 1 / 9
+    block_up = (1 - tray_q) ** 2 + (2 * tray_q * (1 - tray_q) if intra else 0.0)
+    # trays are of one block only: their states are summed over first, those of shared things one by one
+    sets = dict.fromkeys(range(2**blocks), 0.0)
+    for state in range(2 ** len(shared)):
+        probability, standing = 1.0, set(range(blocks))
+        for place, (rate, members) in enumerate(shared):
+            q = rate / (1 + rate)
+            if state >> place & 1:
+                probability *= q
+                standing -= members
+            else:
+                probability *= 1 - q
+        for size in range(len(standing) + 1):
+            weight = probability * block_up**size * (1 - block_up) ** (len(standing) - size)
+            for up in combinations(sorted(standing), size):
+                sets[sum(1 << block for block in up)] += weight
+    site = zone_of(racks, blocks_per_rack, tuple(f"{span} racks" for span in spans))
+    structure = zone_structure(site, site.zones[0], site.designs[0], racks)
+    scores = zone_scores(structure, repair_times(site, site.repair_plans[0]), intra, np.arange(blocks))
+    for r in range(blocks):
+        enough, charged = 0.0, 0.0
+        for mask, probability in sets.items():
+            usable = [block for block in range(blocks) if mask >> block & 1]
+            if len(usable) < blocks - r:
+                continue
+            enough += probability
+            choices = list(combinations(usable, blocks - r))
+            hits = sum(rate for chosen in choices for rate, members in shared if not members.isdisjoint(chosen))
+            charged += probability * hits / len(choices)
+        assert scores.unavailability[r] == pytest.approx(1 - enough, abs=1e-12)
+        assert scores.rate[r] == pytest.approx((blocks - r) * (2 - intra) / 8 + charged / enough, rel=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(trees(), st.floats(0.0, 1.0))
+def test_less_reliable_domains_never_help(root: Domain, worse: float) -> None:
+    """Proves that raising the unavailability of every node of a tree lowers no tail.
+
+    If it broke, an optimiser could gain by buying less reliable parts.
+    """
+
+    def worsened(domain: Domain) -> Domain:
+        q = domain.unavailability + (1 - domain.unavailability) * worse
+        return Domain(domain.name, q, tuple((worsened(child), count) for child, count in domain.children))
+
+    spares = np.arange(root.blocks + 1)
+    before, after = (shortfall_tails(unusable_law(tree), spares) for tree in (root, worsened(root)))
+    assert np.all(after >= before * (1 - 1e-12) - 1e-15)
+    closed = zone_shortfall(root.blocks, spares, np.array([[0.1 * worse], [0.1]]))
+    assert np.all(closed[0] <= closed[1] * (1 + 1e-12))

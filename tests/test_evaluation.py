@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import math
 from functools import cache
 from typing import Any
@@ -12,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spareopt.candidates import Model
 from spareopt.decisions import Decisions, ZoneChoice, read_decisions
 from spareopt.errors import InputError
-from spareopt.evaluation import LOSSES, Evaluation, evaluate
+from spareopt.evaluation import Evaluation, evaluate
 from spareopt.instance import Instance
+from spareopt.losses import LOSSES
 from spareopt.reading import read_instance
 from spareopt.scaling import concave_envelope, envelope_rise
 
@@ -58,6 +61,7 @@ HAND: dict[str, Any] = {
     "job": {"useful_gpu_hours": 8766.0},
 }  # fmt: skip
 YEAR = 8766.0
+MODELS: tuple[Model, ...] = ("exact", "first-order")
 
 
 def hand(**changes: Any) -> Instance:
@@ -93,7 +97,7 @@ ETA = 2 * RATE * math.exp(-RATE / 2) / math.expm1(RATE * 2.25)
 # Power: 6 working trays of 1 + 2·0.8 = 2.6 kW, 6 idle ones of 0.5 kW, 4 racks of 2 kW more: 26.6 kW; blocked 14 kW.
 DRAW, BLOCKED_DRAW = 26.6, 14.0
 ENERGY = 1.25 * YEAR * (BLOCKED_DRAW + UP * (DRAW - BLOCKED_DRAW))
-# Money: 4 racks of 1.2 M$ and 10 M$/MW · 26.6 kW; energy at 0.1 $/kWh, the repair plan's 0.3 M$, the checkpoints' 0.1 M$.
+# Money: 4 racks of 1.2 M$ and 10 M$/MW · 26.6 kW; energy at 0.1 $/kWh, repair plan 0.3 M$, checkpoints 0.1 M$.
 CAPITAL = 4.8e6 + 0.266e6
 YEARLY = 0.1 * ENERGY + 0.4e6
 COST = CAPITAL / 4 + YEARLY
@@ -337,7 +341,7 @@ def test_numbers_of_the_design() -> None:
     assert none.goodput_scale == pytest.approx(0.80014, abs=5e-6)
     assert four.goodput_scale == pytest.approx(0.81915, abs=5e-6)
     assert four.goodput / none.goodput == pytest.approx(1.0238, abs=5e-5)
-    free = {"placement_group": None}
+    free: dict[str, Any] = {"placement_group": None}
     assert published("block-72", 1, 5, **free).goodput_scale == pytest.approx(0.856, abs=5e-4)
     assert published("block-72", 1, 5, "best-period", **free).goodput_scale == pytest.approx(0.907, abs=5e-4)
     assert published("block-72", 4, 4, "best-period").goodput_scale == pytest.approx(0.864, abs=5e-4)
@@ -412,8 +416,8 @@ def plans(draw: st.DrawFn) -> tuple[Instance, Decisions]:
 
 
 @settings(max_examples=150, deadline=None)
-@given(plans(), st.sampled_from(["exact", "first-order"]))
-def test_identities_of_any_plan(plan: tuple[Instance, Decisions], model: Any) -> None:
+@given(plans(), st.sampled_from(MODELS))
+def test_identities_of_any_plan(plan: tuple[Instance, Decisions], model: Model) -> None:
     """Proves on every shipped instance: losses are shares that sum to 1, useful is CETT, and the totals are consistent.
 
     If it broke, a report's numbers would contradict each other.
@@ -445,6 +449,24 @@ def test_identities_of_any_plan(plan: tuple[Instance, Decisions], model: Any) ->
         assert result.idle_spares.power_kw < result.it_power_kw
 
 
+def test_a_plan_that_never_runs() -> None:
+    """Proves that a plan whose availability or η is 0 in floating point is scored 0, without warnings or tracebacks.
+
+    3,125 servers that are each down 2 % of the time, and none spare, are all up e^(−65) of it.  If it broke, a poor
+    plan of a planner's own would crash instead of being shown as poor.
+    """
+    part = {
+        "zone": "building", "count": 4, "design": "hgx-h100", "racks": 3125, "intra_block_spares": 0,
+        "inter_block_spares": 0, "repair_plan": "as-measured",
+    }  # fmt: skip
+    result = evaluate(shipped("h100-100k"), read_decisions({"zones": [part], "checkpoint_plan": "sync-best"}))
+    assert result.goodput == pytest.approx(0.0, abs=1e-20)
+    assert sum(result.losses.values()) == pytest.approx(1.0, abs=1e-12)
+    assert result.cost_per_useful_gpu_hour is None and result.capital is not None
+    json.loads(result.model_dump_json())
+    assert "NaN" not in result.model_dump_json()
+
+
 def test_an_evaluation_survives_json() -> None:
     """Proves that an evaluation reads back from its JSON without a change.
 
@@ -465,12 +487,16 @@ def scaled(form: dict[str, Any] | None, limit: str | None = None, intra: int = 1
 
 
 def test_power_table_is_made_concave() -> None:
-    """Proves the table's upper envelope: (0.5, 0.6), (1, 1) span it, as the point (0.8, 0.8) is below their chord, 0.84.
+    """Proves the table's upper envelope: (0.5, 0.6), (1, 1) span it, as (0.8, 0.8) is below their chord, 0.84.
 
     At 0.65 of the limit the scale is 0.6 + 0.3 · 0.4 = 0.72; the rise of 0.04 is named.  If it broke, the optimiser
     would see a speed that no measurement and no mixture of measurements has.
     """
-    table = [{"limit": 0.5, "scale": 0.6}, {"limit": 0.8, "scale": 0.8}, {"limit": 1, "scale": 1}]
+    table: list[dict[str, float]] = [
+        {"limit": 0.5, "scale": 0.6},
+        {"limit": 0.8, "scale": 0.8},
+        {"limit": 1, "scale": 1},
+    ]
     for limit, scale in (("500 W", 0.6), ("650 W", 0.72), ("800 W", 0.84), ("1000 W", 1.0)):
         result = scaled({"power_table": table}, limit)
         assert result.zones[0].hardware_scale == pytest.approx(scale, rel=1e-13)

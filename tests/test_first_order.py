@@ -14,7 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from spareopt.decisions import Decisions, ZoneChoice
+from spareopt.evaluation import Evaluation
+from spareopt.evaluation import evaluate as evaluate_plan
 from spareopt.first_order import block_mtbf, interruption_rate, tray_first_passage, zone_blocking, zone_scores
+from spareopt.reading import read_instance
 from spareopt.recovery import Checkpointing
 from spareopt.topology import ZoneStructure
 
@@ -183,3 +187,88 @@ def test_unequal_repair_times_are_weighted_by_causes() -> None:
     expected = zone_blocking(256, np.array([4, 9]), mtbf, mean_repair)
     scores = zone_scores(structure(1 / INPUTS["tray_mtbf_h"]), {"tray": 12.0, "rack": 72.0}, 1, np.array([4, 9]))
     np.testing.assert_allclose(scores.unavailability, expected, rtol=1e-12)
+
+
+# ---- through the instance file and the evaluator
+
+DESIGNS = {36: "block-72", 18: "block-36", 9: "block-18"}
+
+
+def through_instance(trays: int, intra: int, inter: int, *, placement: bool = True) -> Evaluation:
+    """The published case as ``spareopt evaluate meta-2026 --model first-order`` scores it."""
+    site = read_instance("meta-2026", overrides=None if placement else {"placement_group": None})
+    choice = ZoneChoice(
+        zone="zone", count=4, design=DESIGNS[trays], racks=256, intra_block_spares=intra, inter_block_spares=inter,
+        repair_plan="published",
+    )  # fmt: skip
+    return evaluate_plan(site, Decisions(zones=(choice,), checkpoint_plan="published"), model="first-order")
+
+
+@pytest.mark.parametrize("row", PAPER["rows"], ids=lambda row: f"K{row['K']} I{row['I']} R{row['R']}")
+def test_rows_of_the_paper_through_the_instance(row: dict[str, Any]) -> None:
+    """Proves that the shipped instance and the evaluator carry the paper's inputs and formulas to its numbers.
+
+    If it broke, ``--model first-order`` would be no comparison with the paper.
+    """
+    result = through_instance(row["K"], row["I"], row["R"])
+    tolerance = PAPER["tolerance_rel"]
+    assert result.cett == pytest.approx(row["cett"], rel=tolerance)
+    assert result.interruption_rate_per_h == pytest.approx(row["interruption_rate_per_h"], rel=tolerance)
+    assert result.zones[0].unavailability == pytest.approx(row["zone_blocking_probability"], rel=tolerance, abs=0)
+    assert result.recovery_efficiency == pytest.approx(row["recovery_efficiency"], rel=tolerance)
+    assert result.method["cett"] == "published first-order closed form"
+
+
+@pytest.mark.parametrize("best", PAPER["best_with_placement"], ids=lambda best: best["name"])
+def test_best_number_of_spare_blocks_with_placement(best: dict[str, Any]) -> None:
+    """Proves the published R where L − R must be a multiple of 2,304 GPUs: 32, 4, 64, 8, 128, 16; stranded by the rest.
+
+    If it broke, the paper's main point (small blocks strand many) would not be reproduced.
+    """
+    multiple = INPUTS["placement_group_gpus"] // (2 * (best["K"] - best["I"]))
+    spares = np.arange(best["L"] % multiple, best["L"] // 2, multiple)
+    cett = evaluate(best["K"], best["I"], best["L"], spares)["cett"]
+    assert int(spares[np.argmax(cett)]) == best["R"]
+    free = next(row["R"] for row in PAPER["best_without_placement"] if row["name"] == best["name"])
+    assert through_instance(best["K"], best["I"], best["R"]).zones[0].stranded_blocks == best["R"] - free
+
+
+def test_printed_stranding() -> None:
+    """Proves the printed rise of stranded blocks by 3.9 points (72 to 36 GPUs), as much as the spares saved.
+
+    72: (32 − 22)/256; 36: (64 − 24)/512.  If it broke, "a smaller block saves spares" would lose its catch.
+    """
+    stranded = {
+        trays: through_instance(trays, 0, inter).losses["stranded_blocks"] for trays, inter in ((36, 32), (18, 64))
+    }
+    assert round(stranded[18] - stranded[36], 3) == PAPER["printed"]["stranding_rise_72_to_36"]
+    assert stranded[36] == pytest.approx(10 / 256) and stranded[18] == pytest.approx(40 / 512)
+    assert round(22 / 256 - 24 / 512, 3) == PAPER["printed"]["spares_saved_72_to_36"]
+
+
+def test_printed_scales() -> None:
+    """Proves the printed LLM scales 1.18 and 1.12 (1.184 and 1.125), hardware scale 1.034, intra share 11.1 %.
+
+    If it broke, goodput would weigh block sizes otherwise than the paper.
+    """
+    whole, half, spared = through_instance(36, 0, 32), through_instance(18, 0, 64), through_instance(36, 4, 4)
+    assert whole.zones[0].llm_scale == pytest.approx(PAPER["printed"]["llm_scale_72"], abs=0.0051)
+    assert half.zones[0].llm_scale == pytest.approx(PAPER["printed"]["llm_scale_36"], abs=0.0051)
+    assert whole.zones[0].llm_scale == pytest.approx(72 / 15.2 * 4 / 16, rel=1e-12)  # g(72)/g(16)
+    assert half.zones[0].llm_scale == pytest.approx(1.125, rel=1e-12)
+    assert whole.zones[0].hardware_scale == 1.0
+    assert spared.zones[0].hardware_scale == pytest.approx(PAPER["printed"]["hardware_scale"], rel=1e-12)
+    assert round(spared.losses["intra_block_spares"], 3) == PAPER["printed"]["intra_spare_share"]
+
+
+def test_printed_winner() -> None:
+    """Proves that of the six strategies 72/64 has the most goodput, 1.024 times that of the second, 72/72.
+
+    If it broke, spareopt and the paper would recommend different clusters.
+    """
+    goodput = {
+        best["name"]: through_instance(best["K"], best["I"], best["R"]).goodput for best in PAPER["best_with_placement"]
+    }
+    first, second = sorted(goodput, key=lambda name: -goodput[name])[:2]
+    assert (first, second) == ("72/64", "72/72")
+    assert round(goodput[first] / goodput[second], 3) == PAPER["printed"]["ratio_to_second_best"]

@@ -147,3 +147,16 @@ def test_a_gap_that_makes_no_sense_is_refused(gap: float) -> None:
     """Proves that the gap asked is checked."""
     with pytest.raises(ValueError, match="gap: expected"):
         solve(read_instance("academic-1k"), gap=gap)
+
+
+def test_fault_rates_that_leave_no_work_are_refused() -> None:
+    """Proves that an absurd MTBF ends in one sentence about the rates, not in a failure of the solver."""
+    instance = read_instance("gb200-4x256", overrides={"failures.tray.mtbf": "1e-6 s"})
+    with pytest.raises(InfeasibleError, match="no plan does any useful work"):
+        solve(instance)
+
+
+def test_a_plan_read_back_equals_the_one_solved() -> None:
+    """Proves that equality is of results: the audit of a solve is no part of it."""
+    plan = solve(read_instance("meta-2026"))
+    assert spareopt.Plan.model_validate_json(plan.to_json()) == plan

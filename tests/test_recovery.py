@@ -293,6 +293,103 @@ def test_over_estimators_are_tight_on_small_intervals(scheme: Checkpointing, low
     assert slope * low + intercept - values[0] <= 100 * PAD * size
 
 
+@settings(max_examples=200, deadline=None)
+@given(schemes(), decades(-4, 3), decades(-6, 2))
+def test_over_estimators_touch_at_the_ends(scheme: Checkpointing, low: float, width: float) -> None:
+    """Proves, for convex and concave ln η, that the least line is within rounding (1e-9) of ln η at both ends.
+
+    If it broke, cutting a segment in two would not close the gap at the point of the incumbent.
+    """
+    assume(scheme.curvature is not Curvature.MIXED)
+    high = low * (1 + width)
+    lines = scheme.over_estimators(low, high)
+    for at in (low, high):
+        value = float(scheme.log_eta(at))
+        excess = min(slope * at + intercept for slope, intercept in lines) - value
+        assert 0 <= excess <= 1e-9 * max(1.0, abs(value), high * max(abs(slope) for slope, _ in lines))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.floats(0.0, 40.0))
+def test_the_bend_of_rework_is_bounded(x: float) -> None:
+    """Proves for f = ln((eˣ − 1)/x): 0 < f'' <= 1/12, falling in x, and f' in [1/2, 1), in 40 digits.
+
+    So the mean place of a fault, 1 − f', is in (0, 1/2].  If it broke, the envelope for mixed curvature would rest on
+    a false lemma.
+    """
+
+    def first(at: float) -> Any:
+        return mpmath.exp(at) / mpmath.expm1(at) - 1 / mpmath.mpf(at)
+
+    def second(at: float) -> Any:
+        return 1 / mpmath.mpf(at) ** 2 - mpmath.exp(at) / mpmath.expm1(at) ** 2
+
+    with mpmath.workdps(40):
+        at = max(x, 1e-6)
+        assert 0 < second(at * 1.01) < second(at) <= mpmath.mpf(1) / 12
+        assert mpmath.mpf(1) / 2 <= first(at) < 1
+        # the same from a scheme whose ln η is −ln((eˣ − 1)/x): free saves, no recovery, one hour between saves
+        scheme = Checkpointing(0.0, 0.0, 1.0)
+        shares = scheme.shares(at)
+        # lost = 1 − x/(eˣ − 1)
+        assert float(shares.lost) == pytest.approx(float(1 - at / mpmath.expm1(at)), rel=1e-13, abs=1e-15)
+
+
+@settings(max_examples=200, deadline=None)
+@given(decades(-5, 0), st.just(0.0) | decades(-4, 1), decades(-3, 1), decades(-3, 2), decades(-2, 1))
+def test_the_rise_of_a_mixed_line_is_within_its_bound(
+    save: float, recovery: float, period: float, low: float, width: float
+) -> None:
+    """Proves for mixed curvature: the line is raised above the least that is needed by at most h²M/8 over 1/32 parts,
+    with M = τ²/12 + (τ + Rc/(1 + Λ Rc))²/4 at the interval's low end, which bounds the bend everywhere in it.
+
+    If it broke, the MILP's bound in the first-order model would be loose without anyone knowing how much.
+    """
+    scheme = Checkpointing(save, recovery, period, "first-order")
+    high = low * (1 + width)
+    rates = np.linspace(low, high, 1025)
+    values = scheme.log_eta(rates)
+    ((slope, intercept),) = scheme.over_estimators(low, high)
+    excess = slope * rates + intercept - values
+    most = period**2 / 12 + (period + recovery / (1 + low * recovery)) ** 2 / 4
+    bound = ((high - low) / 32) ** 2 * most / 8
+    pad = 1e-9 * max(1.0, float(np.abs(values).max()), abs(slope) * high)
+    assert np.all(excess >= 0)
+    assert excess.min() <= bound + pad
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemes(), decades(-8, 3), decades(-6, 2))
+def test_more_faults_never_help(scheme: Checkpointing, rate: float, more: float) -> None:
+    """Proves that η falls with the interruption rate, and that the best period shortens.
+
+    If it broke, an optimiser could gain by buying less reliable parts.
+    """
+    values = scheme.log_eta(rate * (1 + more * np.linspace(0, 1, 33)))
+    assert np.all(np.diff(values) <= 1e-15 * (1 + np.abs(values[1:])))
+    assert values[0] <= 0.0
+    if scheme.period is None:
+        periods = scheme.best_period(rate * (1 + more * np.linspace(0, 1, 33)))
+        assert np.all(np.diff(periods) <= 1e-14 * periods[1:])
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("period", [None, 1e-6, 0.3, 1e4])
+def test_shares_over_sixty_decades(model: Model, period: float | None) -> None:
+    """Proves shares that sum to 1 without overflow, underflow or division warnings from 1e-40 to 1e20 per hour.
+
+    If it broke, an override by a wrong unit would end in a NaN instead of an absurd but finite answer.
+    """
+    rates = np.logspace(-40, 20, 601)
+    for save in (1e-5, 0.1):
+        for recovery in (0.0, 0.1, 100.0):
+            scheme = Checkpointing(save, recovery, period, model)
+            shares = scheme.shares(rates)
+            total = shares.useful + shares.saves + shares.recovery + shares.lost
+            np.testing.assert_allclose(total, 1.0, rtol=0, atol=1e-12)
+            assert np.all(np.isfinite(scheme.log_eta(rates)))
+
+
 def test_over_estimators_touch_where_they_should() -> None:
     """Proves secants through both ends, tangents in three points (slopes by differences), one line for a point.
 

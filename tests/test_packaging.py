@@ -1,0 +1,104 @@
+"""The wheel that users install: what it holds, that it runs outside the checkout, and that its types hold."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    return subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=clean | environment, capture_output=True, text=True, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy of what git would commit, so that the checkout stays clean."""
+    folder = tmp_path_factory.mktemp("wheel")
+    listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
+    assert listed.returncode == 0, listed.stderr
+    for name in filter(None, listed.stdout.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / "source" / name)
+    built = run(sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", folder, ".", cwd=folder / "source")
+    assert built.returncode == 0, built.stderr
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that the wheel is installed in, without its dependencies."""
+    target = tmp_path_factory.mktemp("installed")
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index", "--target", target, wheel)
+    result = run(*pip, cwd=target)
+    assert result.returncode == 0, result.stderr
+    return target
+
+
+def test_wheel_holds_every_module_and_instance(wheel: Path) -> None:
+    """Proves that the package-dir mapping ships all three packages, the YAML files and py.typed, and nothing else.
+
+    A package left out of pyproject.toml, or YAML no longer package data, works in the checkout and fails for users.
+    """
+    expected = {f"spareopt/{path.name}" for path in (ROOT / "spareopt").glob("*.py")} | {"spareopt/py.typed"}
+    for folder in ("formulations", "instances"):
+        paths = [path for pattern in ("*.py", "*.yaml") for path in (ROOT / folder).glob(pattern)]
+        expected |= {f"spareopt/{folder}/{path.name}" for path in paths}
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+    assert names == expected
+    assert sum(name.endswith(".yaml") for name in names) >= 7
+
+
+def test_wheel_solves_outside_the_checkout(installed: Path, tmp_path: Path) -> None:
+    """Proves that an installed wheel solves a shipped instance from another folder, and is what was imported.
+
+    An import that only resolves in the checkout, or an instance read relative to it, would fail here.
+    """
+    where = "import spareopt, spareopt.instances as i; print(spareopt.__file__); print(i.path('academic-1k'))"
+    result = run(sys.executable, "-c", where, cwd=tmp_path, PYTHONPATH=str(installed))
+    assert result.returncode == 0, result.stderr
+    assert all(line.startswith(str(installed)) for line in result.stdout.split())
+    command = (sys.executable, "-m", "spareopt", "solve", "academic-1k", "--json")
+    result = run(*command, cwd=tmp_path, PYTHONPATH=str(installed))
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["certificate"]["status"] == "proven"
+
+
+def test_types_hold_in_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    """Proves that ``mypy --strict`` finds nothing in the package as users get it, formulations included.
+
+    Type checkers do not follow the package-dir mapping of an editable install, hence the wheel.
+    """
+    config = ("--config-file", ROOT / "pyproject.toml", "--cache-dir", ROOT / ".mypy_cache" / "wheel")
+    result = run(
+        sys.executable, "-m", "mypy", *config, "--strict", "-p", "spareopt", cwd=tmp_path, MYPYPATH=str(installed)
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)
+def test_ruff_is_clean(command: tuple[str, ...]) -> None:
+    """Proves that the whole tree passes the linter and is formatted."""
+    result = run(sys.executable, "-m", "ruff", *command, "-q", ".", cwd=ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_checkout_stays_clean(installed: Path) -> None:
+    """Proves that building the wheel leaves no build folder or egg-info in the checkout."""
+    assert installed.is_dir()
+    assert not (ROOT / "build").exists()
+    assert not list(ROOT.glob("formulations/*.egg-info")) + list(ROOT.glob("instances/*.egg-info"))
