@@ -1,124 +1,32 @@
-"""The command line: parse, call, print.  Exit codes: see EXIT_CODES."""
+"""The command line: parse, call, print.  Exit codes: see exits.EXIT_CODES."""
 
 from __future__ import annotations
 
-import json
 import math
-import os
 import shlex
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from io import TextIOWrapper
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.errors import Fault, InfeasibleError, InputError, InterruptedError_, LimitError, SpareoptError
+from spareopt.errors import Fault, InfeasibleError, InputError, InterruptedError_, LimitError
+from spareopt.exits import (
+    BAD_INPUT,
+    BROKEN_LIMIT,
+    EXIT_CODES,
+    INTERRUPTED,
+    LIMIT_WITH_PLAN,
+    Group,
+    emit,
+    fault_record,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from spareopt.instance import Instance
-    from spareopt.optimise import SolveProgress
     from spareopt.plan import Plan
-
-EXIT_CODES = """\b
-Exit codes: 0 proven (or done), 1 internal error, 2 usage or bad input,
-3 infeasible (or your plan breaks a limit), 4 limit reached with a plan in hand,
-5 limit reached without one, 130 interrupted (a plan in hand is kept),
-141 the reader of the output went away."""
-INTERNAL_ERROR, BAD_INPUT, BROKEN_LIMIT, LIMIT_WITH_PLAN, INTERRUPTED, BROKEN_PIPE = 1, 2, 3, 4, 130, 141
-PROGRESS_AFTER = 2.0  # s
-TRACEBACK = "SPAREOPT_TRACEBACK"
-"""The environment variable that shows where an internal error comes from."""
-
-
-class _Group(click.Group):
-    """A group that turns whatever goes wrong into one message and the documented exit code, as JSON where asked."""
-
-    def main(self, args: Sequence[str] | None = None, **extra: Any) -> NoReturn:  # type: ignore[override]
-        """Run the command line and exit."""
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):
-                stream.reconfigure(errors="replace")  # a terminal that can't show a letter is no reason to fail
-        if sys.stdout is None:  # closed by the caller
-            sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
-        try:
-            code = self._run(list(sys.argv[1:] if args is None else args), extra)
-            sys.stdout.flush()
-        except BrokenPipeError:
-            code = BROKEN_PIPE
-        except OSError as error:
-            code = INTERNAL_ERROR
-            click.echo(
-                f"error: {error if error.filename else f'the output can not be written: {error.strerror}'}", err=True
-            )
-            _drop_output()
-        if code == BROKEN_PIPE:
-            _drop_output()
-        sys.exit(code)
-
-    def _run(self, args: list[str], extra: dict[str, Any]) -> int:
-        as_json = "--json" in args
-        try:
-            code = super().main(args, **extra | {"standalone_mode": False})
-        except SpareoptError as error:
-            return _fail(error, as_json)
-        except click.ClickException as error:
-            return _usage(error, as_json)
-        except SystemExit:  # how click leaves where the reader of the output went away
-            return BROKEN_PIPE
-        except (KeyboardInterrupt, click.Abort):
-            return _tell("interrupted", "InterruptedError", INTERRUPTED, as_json)
-        except OSError:
-            raise
-        except Exception as error:
-            if os.environ.get(TRACEBACK):
-                raise
-            text = (
-                f"internal error: {type(error).__name__}: {error}; please report it ({TRACEBACK}=1 shows where it is)"
-            )
-            return _tell(text, "InternalError", INTERNAL_ERROR, as_json)
-        return code if isinstance(code, int) else 0
-
-
-def _drop_output() -> None:
-    """Send what is still to be written nowhere, or the flush at exit would fail aloud."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _fail(error: SpareoptError, as_json: bool) -> int:
-    details: dict[str, Any] = {}
-    if isinstance(error, InputError):
-        details = {"source": error.source, "faults": [_fault(fault) for fault in error.faults]}
-    return _tell(str(error), type(error).__name__.rstrip("_"), error.exit_code, as_json, **details)
-
-
-def _usage(error: click.ClickException, as_json: bool) -> int:
-    if as_json or not isinstance(error, click.UsageError):
-        return _tell(error.format_message(), "UsageError", BAD_INPUT, as_json)
-    error.show()
-    return BAD_INPUT
-
-
-def _tell(message: str, kind: str, code: int, as_json: bool, **details: Any) -> int:
-    if as_json:
-        _emit({"error": kind, "message": message, "exit_code": code, **details})
-    else:
-        click.echo(f"error: {message}", err=True)
-    return code
-
-
-def _fault(fault: Fault) -> dict[str, Any]:
-    return {"field": fault.field, "line": fault.line, "message": fault.message}
-
-
-def _emit(document: Any) -> None:
-    """The one JSON document of a command."""
-    click.echo(json.dumps(document, indent=2, allow_nan=False))
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -137,7 +45,7 @@ class _Finite(click.FloatRange):
         return number
 
 
-@click.group(cls=_Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="spareopt")
 def main() -> None:
     """Decide how to spare a large AI training cluster, and prove how good the plan is.
@@ -171,7 +79,7 @@ def _instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _overrides(settings: tuple[str, ...]) -> dict[str, Any]:
-    from spareopt.reading import parse_value  # noqa: PLC0415
+    from spareopt.yaml_source import parse_value  # noqa: PLC0415
 
     result: dict[str, Any] = {}
     for setting in settings:
@@ -246,10 +154,11 @@ def solve(
 ) -> None:
     """Find the best plan of INSTANCE (a shipped name or a file) and prove how good it is."""
     from spareopt import optimise, report, store  # noqa: PLC0415
+    from spareopt.progress import Progress  # noqa: PLC0415
 
     if output is not None:
         store.check_new_folder(output)
-    with _Progress(instance) as progress:
+    with Progress(instance) as progress:
         plan = optimise.solve(
             instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
         )
@@ -309,6 +218,7 @@ def evaluate(
     from spareopt import optimise, report  # noqa: PLC0415
     from spareopt.comparison import compare_decisions  # noqa: PLC0415
     from spareopt.decisions import beyond_choices, read_decisions  # noqa: PLC0415
+    from spareopt.progress import Progress  # noqa: PLC0415
 
     try:
         mine = read_decisions(plan_source)
@@ -322,7 +232,7 @@ def evaluate(
     best, table, no_optimum = None, None, None
     if optimum:
         try:
-            with _Progress(instance) as progress:
+            with Progress(instance) as progress:
                 best = optimise.solve(
                     instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
                 )
@@ -330,7 +240,7 @@ def evaluate(
         except (InfeasibleError, LimitError, InterruptedError_) as error:  # the planner's own score stands all the same
             no_optimum = error
     if as_json:
-        _emit(
+        emit(
             {
                 "evaluation": result.model_dump(mode="json"),
                 "beyond_choices": beyond,
@@ -376,13 +286,13 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
             {
                 "file": file,
                 "valid": not faults,
-                "faults": [_fault(fault) for fault in faults],
+                "faults": [fault_record(fault) for fault in faults],
             }
         )
         if not as_json:
             click.echo(f"{file}: valid" if not faults else str(InputError(file or "''", faults)), err=bool(faults))
     if as_json:
-        _emit(results)
+        emit(results)
     if not all(result["valid"] for result in results):
         click.get_current_context().exit(BAD_INPUT)
 
@@ -410,7 +320,7 @@ def show(source: str, instance: Instance, design: str | None, as_json: bool) -> 
         layouts.append(topology.ZoneLayout(zone.name, zone.count, chosen, max(zone.racks)))
     graph = topology.build_topology(instance, layouts)
     if as_json:
-        _emit(topology.as_data(graph))
+        emit(topology.as_data(graph))
         return
     click.echo(report.topology_text(graph, instance), nl=False)
     if len(names) > 1:
@@ -422,7 +332,7 @@ def schema() -> None:
     """Print the JSON schema of an instance file, for editors and checks."""
     from spareopt.instance import Instance  # noqa: PLC0415
 
-    _emit(Instance.model_json_schema())
+    emit(Instance.model_json_schema())
 
 
 @main.command()
@@ -435,7 +345,7 @@ def instances(as_json: bool) -> None:
 
     rows = [(name, read_instance(name).description) for name in shipped.names()]
     if as_json:
-        _emit([{"name": name, "description": text} for name, text in rows])
+        emit([{"name": name, "description": text} for name, text in rows])
         return
     click.echo(report.instances_text(rows), nl=False)
     click.echo("Next: spareopt solve NAME, or spareopt new my-cluster.yaml --from NAME")
@@ -457,43 +367,3 @@ def new(file: str, template: str) -> None:
 
     new_instance(file, template)
     click.echo(f"Wrote {file}. Edit it, then: spareopt validate {file} && spareopt solve {file}")
-
-
-class _Progress:
-    """Says on stderr where a solve of over two seconds stands: one line that is rewritten, or plain lines."""
-
-    def __init__(self, instance: Instance) -> None:
-        self._kind, self._currency = instance.objective.kind, instance.currency
-        self._live = sys.stderr.isatty()
-        self._started = time.perf_counter()
-        self._shown = False
-        self._last = ""
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._shown and self._live:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
-
-    def show(self, progress: SolveProgress) -> None:
-        """Show where a solve stands."""
-        if time.perf_counter() - self._started < PROGRESS_AFTER:
-            return
-        text = f"{progress.phase}: {self._value(progress.value)}"
-        if progress.bound is not None:
-            text += f", bound {self._value(progress.bound)}"
-            if progress.value:
-                text += f", gap {abs(progress.bound / progress.value - 1):.2e}"
-        if text == self._last and not self._live:
-            return
-        self._last, self._shown = text, True
-        line = f"[{progress.seconds:5.1f} s] {text}"
-        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
-        sys.stderr.flush()
-
-    def _value(self, value: float | None) -> str:
-        from spareopt.report import objective_number  # noqa: PLC0415
-
-        return "no plan yet" if value is None else objective_number(self._kind, value, self._currency)

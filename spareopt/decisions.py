@@ -11,10 +11,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spareopt.errors import Fault, InputError
+from spareopt.faults import validation_faults
 from spareopt.fields import MOST, Name, PositivePower, WholeNumber
 from spareopt.instance import BlockDesign, Instance
-from spareopt.reading import Lines, load_yaml, validation_faults
 from spareopt.scaling import hardware_scale, llm_scale
+from spareopt.yaml_source import Lines, load_yaml
 
 _Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
 

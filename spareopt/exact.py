@@ -75,7 +75,9 @@ def zone_scores(
     root = _tree(structure, structure.zone, down, block_down)
     holding = working_probabilities(root, int(inter_spares.max()))
     for domain in structure.domains:
-        rate = rate + domain.rate * domain.units * holding[domain.node][inter_spares]
+        share = holding[domain.node][inter_spares]
+        # a zone that is always short runs nothing: charging every domain keeps its rate a number
+        rate = rate + domain.rate * domain.units * np.where(np.isnan(share), 1.0, share)
     return ZoneScores(shortfall_tails(unusable_law(root), inter_spares), rate, SHARED_DOMAINS)
 
 

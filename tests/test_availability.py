@@ -455,6 +455,7 @@ def zone_of(racks: int, blocks_per_rack: int, spans: tuple[str, ...]) -> Instanc
         (2, 2, (1, 2)),
         (5, 1, (2, 4)),
         (4, 1, (4,)),  # independent blocks and a feed for all
+        (1, 3, ()),  # the rack is the zone
     ],
 )
 def test_every_state_of_a_zone_of_an_instance(

@@ -448,7 +448,7 @@ def test_a_broken_pipe_is_quiet() -> None:
 
 def test_progress_goes_to_stderr_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that progress never mixes with the JSON, and that it shows the objective in its unit."""
-    monkeypatch.setattr("spareopt.cli.PROGRESS_AFTER", 0.0)
+    monkeypatch.setattr("spareopt.progress.PROGRESS_AFTER", 0.0)
     result = run("solve", "academic-1k", "--json")
     assert json.loads(result.stdout)["certificate"]["status"] == "proven"
     lines = result.stderr.splitlines()

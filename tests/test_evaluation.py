@@ -539,7 +539,7 @@ def test_limits_at_the_edge_of_what_was_measured() -> None:
     forms: list[dict[str, Any]] = [
         {"power_table": [{"limit": 0.8, "scale": 0.9}, {"limit": 1, "scale": 1}]},
         {"power_curve": {"a": 2.5, "b": 2.0, "valid_from": 0.8}},
-        {"power_curve": {"a": 0.5, "b": 1.0, "valid_from": 0.8}},
+        {"power_curve": {"a": 0.1 / 0.2**2.02, "b": 2.02, "valid_from": 0.8}},
     ]
     for form in forms:
         site = hand(hardware_scale=form, designs=[design])

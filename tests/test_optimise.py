@@ -160,3 +160,20 @@ def test_a_plan_read_back_equals_the_one_solved() -> None:
     """Proves that equality is of results: the audit of a solve is no part of it."""
     plan = solve(read_instance("meta-2026"))
     assert spareopt.Plan.model_validate_json(plan.to_json()) == plan
+
+
+def test_a_zone_that_is_always_short_is_scored_not_a_number_never() -> None:
+    """Proves that shared racks with no spare block and hopeless faults give availability 0 and finite rates.
+
+    512 blocks of 18 trays, two to a rack, each tray down 9 % of the time: P(none short) underflows.  A NaN there would
+    spread through pruning and choose at random.
+    """
+    overrides = {"failures.tray.mtbf": "240 h", "zones.zone.designs": ["block-36"]}
+    plan = solve(read_instance("meta-2026", scenarios=["free-placement"], overrides=overrides))
+    assert plan.certificate.status == "proven"
+    assert plan.evaluation.goodput > 0
+    (choice,) = plan.decisions.zones
+    hopeless = plan.decisions.model_copy(update={"zones": (choice.model_copy(update={"inter_block_spares": 0}),)})
+    result = spareopt.evaluate(read_instance("meta-2026", scenarios=["free-placement"], overrides=overrides), hopeless)
+    assert result.availability < 1e-3
+    assert result.interruption_rate_per_h > 0

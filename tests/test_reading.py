@@ -17,7 +17,8 @@ from spareopt import instances, units
 from spareopt.errors import InputError
 from spareopt.instance import Instance
 from spareopt.overrides import OverrideError, apply_override
-from spareopt.reading import check_scenarios, load_yaml, new_instance, parse_value, read_instance
+from spareopt.reading import check_scenarios, new_instance, read_instance
+from spareopt.yaml_source import load_yaml, parse_value
 
 SHIPPED = instances.names()
 KINDS = {
