@@ -143,7 +143,10 @@ def solve(
         ),
     )
     result._audit = Audit(
-        candidates=candidates.table.assign(dominated_by=dominated_by),
+        candidates=candidates.table.assign(
+            dominated_by=dominated_by,
+            outbid=(dominated_by < 0) & ~candidates.table.index.isin(search.problem.rows),
+        ),
         model=search.model,
         log=search.log,
         seconds={"scoring": scored, "pruning": pruned - scored, "selection": elapsed() - pruned},

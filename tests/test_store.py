@@ -76,6 +76,7 @@ def test_tables_agree_with_the_plan(plan: Plan, folder: Path) -> None:
     counts = plan.candidates
     assert len(dominated) == counts.dominated > 0
     assert len(kept) == counts.enumerated - counts.dominated == counts.kept + counts.outbid
+    assert kept["outbid"].sum() == counts.outbid
     both = pd.concat([kept["candidate"], dominated["candidate"]])
     assert sorted(both) == list(range(counts.enumerated))
     assert dominated["dominated_by"].isin(both).all()
