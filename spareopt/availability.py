@@ -133,7 +133,9 @@ def shortfall_tails(law: Array, spares: ArrayLike) -> Array:
     if np.any(numbers < 0):
         raise ValueError("a number of spares must not be negative")
     tails = np.append(np.cumsum(law[::-1])[::-1], 0.0)
-    return np.asarray(np.minimum(tails[np.minimum(numbers + 1, len(law))], 1.0))  # rounding may make the sum a hair more than 1
+    return np.asarray(
+        np.minimum(tails[np.minimum(numbers + 1, len(law))], 1.0)
+    )  # rounding may make the sum a hair more than 1
 
 
 def working_probabilities(root: Domain, max_spares: int) -> dict[str, Array]:

@@ -3,63 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from pyomo.common.collections import ComponentMap
 
 from spareopt.candidates import Model, checkpointing, enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.errors import InfeasibleError, InterruptedError_, LimitError, SolverError, SpareoptError
 from spareopt.evaluation import decisions_of, evaluate
-from spareopt.formulations import selection as formulation
 from spareopt.infeasible import why_infeasible
 from spareopt.instance import Instance, Objective
-from spareopt.plan import (
-    INTERRUPTED,
-    LIMIT_REACHED,
-    PROVEN,
-    Audit,
-    CandidateCounts,
-    Certificate,
-    Plan,
-    Provenance,
-    versions,
-)
-from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, optimistic_log_goodput, score_bound, trivial_bound
-from spareopt.solver import Progress as SolverProgress
-from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
+from spareopt.plan import INTERRUPTED, Audit, CandidateCounts, Certificate, Plan, Provenance, versions
+from spareopt.problem import Outcome, build_problem
+from spareopt.relaxation import Refinement, optimistic_log_goodput
+from spareopt.search import DEFAULT_GAP, OnProgress, Search, SolveProgress
 
-Array = NDArray[np.float64]
-
-DEFAULT_GAP = 1e-4
-SCREENS = 4
-FIRST_TRIES = 8
-FIRST_GAP = 1e-3
-FIRST_NODES = 100
-SOLVER_SHARE = 0.9
-FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
-FEASIBILITY_TOLERANCE = 1e-7
-REPORT_EVERY = 0.5  # s
 WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
-
-
-@dataclass(frozen=True)
-class SolveProgress:
-    """Where a solve stands: what it does, for how long, the best value so far and the bound (objective's unit)."""
-
-    phase: str
-    seconds: float
-    value: float | None = None
-    bound: float | None = None
-
-
-OnProgress = Callable[[SolveProgress], None]
 
 
 def solve(
@@ -98,10 +55,10 @@ def solve(
         raise InfeasibleError(why_infeasible(candidates))
     if optimistic_log_goodput(problem) < WORTHLESS:
         raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
-    search = _Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)
+    search = Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)
     search.run()
     if search.best is None:
-        raise search.failure()
+        raise _failure(search, instance)
     counts, option = search.best.counts, search.best.option
     decisions = decisions_of(candidates, search.problem.by_row(counts), instance.checkpoint_plans[option].name)
     evaluation = evaluate(instance, decisions, model=model)
@@ -154,268 +111,31 @@ def solve(
     return result
 
 
+def _failure(search: Search, instance: Instance) -> SpareoptError:
+    """Why there is no plan."""
+    if search.infeasible:
+        return InfeasibleError(_unreachable_target(search, instance) or why_infeasible(search.problem.candidates))
+    if search.status == INTERRUPTED:
+        return InterruptedError_("interrupted before any plan was found")
+    return LimitError(f"the time limit of {search.time_limit:g} s was reached before any plan was found")
+
+
+def _unreachable_target(search: Search, instance: Instance) -> str | None:
+    """For a goodput target, the best goodput that the other limits allow; None where they allow none."""
+    target = instance.objective.goodput_target
+    if target is None:
+        return None
+    try:
+        best = solve(instance.model_copy(update={"objective": Objective(kind="goodput")}), seed=search.seed)
+    except SpareoptError:
+        return None
+    reach = f"within the other limits the best is {best.certificate.bound:,.1f}"
+    return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
+
+
 def _check_agreement(best: Outcome, goodput: float, cost: float | None) -> None:
     """At the optimum the selection's numbers are the evaluator's: anything else is a fault of ours."""
     pairs = [(best.goodput, goodput)] + ([(best.cost, cost)] if best.cost is not None and cost is not None else [])
     for ours, theirs in pairs:
         if abs(ours - theirs) > AGREEMENT * abs(theirs):
             raise SolverError(f"the selection scores the plan {ours!r}, the evaluator {theirs!r}; please report this")
-
-
-class _Search:
-    """The loop of selection, exact re-scoring and refinement, and what it knows so far.
-
-    ``score`` is what is maximised: the log of goodput, minus the cost, or the log of goodput per cost.
-    """
-
-    def __init__(
-        self,
-        problem: Problem,
-        gap: float,
-        seed: int,
-        refinement: Refinement,
-        time_limit: float | None,
-        started: float,
-        report: OnProgress,
-    ) -> None:
-        self.problem, self.gap, self.seed, self.refinement = problem, gap, seed, refinement
-        self.time_limit, self.started, self.report = time_limit, started, report
-        self.best: Outcome | None = None
-        self.bound = trivial_bound(problem)
-        self.rounds = 0
-        self.status = LIMIT_REACHED
-        self.log = ""
-        self.model: Any = None
-        self.infeasible = False
-        self._reported = 0.0
-
-    def run(self) -> None:
-        """Refine until the bounds meet, the limit is reached, nothing is left, or the user stops it."""
-        try:
-            self._refine_until_closed()
-        except KeyboardInterrupt:
-            self.status = INTERRUPTED
-
-    def _refine_until_closed(self) -> None:
-        while True:
-            if not self.refinement.excluded:
-                self._screen()
-                if self._closed():
-                    self.status = PROVEN
-                    return
-            remaining = self._remaining()
-            if remaining is not None and remaining <= 0:
-                return
-            record = self._select(remaining)
-            self.rounds += 1
-            if record.status is Status.INFEASIBLE:
-                # every plan not yet scored is out of reach: the best scored one is optimal, or there is none
-                self.infeasible = self.best is None
-                self.bound = self.best.score if self.best is not None else self.bound
-                self.status = PROVEN
-                return
-            if record.status in (Status.ERROR, Status.UNBOUNDED) and not record.has_incumbent:
-                raise SolverError(f"HiGHS ended with {record.status.value}; its log ends: {record.log[-500:]}")
-            outcome = self._score(record) if record.has_incumbent else None
-            if self._closed():
-                self.status = PROVEN
-                return
-            if record.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
-                self.status = INTERRUPTED if record.status is Status.INTERRUPTED else LIMIT_REACHED
-                return
-            assert outcome is not None
-            self._refine(outcome)
-
-    def failure(self) -> Exception:
-        """Why there is no plan."""
-        if self.infeasible:
-            return InfeasibleError(self._why_infeasible())
-        if self.status == INTERRUPTED:
-            return InterruptedError_("interrupted before any plan was found")
-        return LimitError(f"the time limit of {self.time_limit:g} s was reached before any plan was found")
-
-    def _remaining(self) -> float | None:
-        """Seconds left of the time limit, at least 0; None without one."""
-        if self.time_limit is None:
-            return None
-        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
-
-    def _why_infeasible(self) -> str:
-        """In words; for a goodput target also the best goodput that the other limits allow."""
-        instance = self.problem.candidates.instance
-        message = why_infeasible(self.problem.candidates)
-        target = instance.objective.goodput_target
-        if target is None:
-            return message
-        open_target = instance.model_copy(update={"objective": Objective(kind="goodput")})
-        try:
-            best = solve(open_target, gap=self.gap or DEFAULT_GAP, seed=self.seed).certificate.bound
-        except SpareoptError:
-            return message
-        return (
-            f"goodput_target: {target:,.1f} baseline GPUs are out of reach; "
-            f"within the other limits the best is {best:,.1f}"
-        )
-
-    def _select(self, remaining: float | None) -> SolveRecord:
-        selection = self.refinement.selection(self.problem)
-        model = formulation.build(selection)
-        start = None
-        if self.best is not None and not self.refinement.excluded:
-            start = ComponentMap((model.n[c], float(self.best.counts.get(c, 0))) for c in model.n)
-            start.update((model.option[o], float(o == self.best.option)) for o in model.option)
-        record = solve_milp(
-            model,
-            rel_gap=0.0,
-            abs_gap=self._tolerance(),
-            time_limit=remaining,
-            seed=self.seed,
-            feasibility_tolerance=FEASIBILITY_TOLERANCE,
-            start=start,
-            options={"mip_allow_restart": False},  # restarts cost more than they save on these models
-            on_progress=self._solver_progress,
-        )
-        self.model = model
-        self.log += f"=== selection {self.rounds + 1}\n{record.log}\n"
-        if record.bound is not None:
-            free = score_bound(self.problem, record.bound, FEASIBILITY_TOLERANCE)
-            self.bound = min(self.bound, free if self.best is None else max(free, self.best.score))
-        return record
-
-    def _screen(self) -> None:
-        """Leave out what no plan better than the best one can use: pieces of the rate, slowest scales, candidates.
-
-        In the linear relaxation of one case (one piece, or one scale of the slowest zone) no plan is worth more than
-        its bound, and none that uses candidate c more than the bound plus c's reduced cost.  Fewer candidates span
-        less, so this is repeated with denser pieces over the narrower range.
-        """
-        for _ in range(SCREENS):
-            if len(self.problem.rows) <= FEW_CANDIDATES:
-                return
-            selection = self.refinement.selection(self.problem)
-            self.model = model = formulation.build(selection)
-            assert selection.rate is not None
-            pieces = list(model.piece.values())
-            levels = [] if selection.slowest is None else [var for var in model.level.values() if not var.fixed]
-            worth, bounds = self._relaxed(model, [*pieces, *levels])
-            by_piece, by_level = worth[: len(pieces)].max(axis=0), worth[len(pieces) :].max(axis=0, initial=-np.inf)
-            most = np.minimum(by_piece, by_level) if levels else by_piece
-            self._first_plan(most)
-            if self.best is None:
-                return
-            useless = bounds < self.best.score
-            limit = min(bounds[: len(pieces)].max(), bounds[len(pieces) :].max() if levels else np.inf)
-            self.bound = min(self.bound, max(float(limit), self.best.score))
-            self._tell("screening candidates", self.bound, force=True)
-            closed = [piece for piece, gone in zip(selection.rate.pieces, useless[: len(pieces)], strict=True) if gone]
-            self.refinement = self.refinement.without_pieces(closed)
-            if selection.slowest is not None:
-                gone = [var.index() for var, off in zip(levels, useless[len(pieces) :], strict=True) if off]
-                scales = tuple(float(x) for x in selection.slowest.log_scale[gone])
-                self.refinement = replace(self.refinement, closed_scales=(*self.refinement.closed_scales, *scales))
-            self._keep(np.union1d(np.flatnonzero(most >= self.best.score), list(self.best.counts)))
-            if self._closed() or useless.all():
-                return
-            self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / 4)
-
-    def _relaxed(self, model: Any, cases: list[Any]) -> tuple[Array, Array]:
-        """For each case, a bound on the score of any plan, and on that of any plan that uses each candidate."""
-        number = len(self.problem.rows)
-        worth, bounds = np.full((len(cases), number), -np.inf), np.full(len(cases), -np.inf)
-        relaxations = solve_relaxations(
-            model, cases, time_limit=self._remaining(), feasibility_tolerance=FEASIBILITY_TOLERANCE
-        )
-        for i, relaxation in enumerate(relaxations):
-            if relaxation is not None:
-                known, bound = relaxation.reduced_costs, relaxation.bound
-                bounds[i] = score_bound(self.problem, bound, FEASIBILITY_TOLERANCE)
-                worth[i] = [
-                    score_bound(self.problem, bound + (known[model.n[c]] if known else 0.0), FEASIBILITY_TOLERANCE)
-                    for c in model.n
-                ]
-        return worth, bounds
-
-    def _first_plan(self, worth: Array) -> None:
-        """A plan to beat: the best with all zones alike, or one from a selection among promising candidates."""
-        if self.best is not None:
-            return
-        self.best = self.problem.uniform()
-        promising = np.sort(np.argsort(-worth, kind="stable")[:FEW_CANDIDATES])
-        if len(np.unique(self.problem.group[promising])) < len(self.problem.members):
-            return
-        few = self.problem.subset(promising)
-        tolerance = max(self.gap, FIRST_GAP)
-        for _ in range(FIRST_TRIES):
-            model = formulation.build(self.refinement.selection(few))
-            record = solve_milp(
-                model,
-                abs_gap=tolerance,
-                time_limit=self._remaining(),
-                seed=self.seed,
-                feasibility_tolerance=FEASIBILITY_TOLERANCE,
-                options={"mip_max_nodes": FIRST_NODES},
-            )
-            self.log += f"=== first plan, among {len(promising)} candidates\n{record.log}\n"
-            if not record.has_incumbent:
-                return
-            outcome = few.outcome(*_chosen(model))
-            if outcome.feasible and (self.best is None or outcome.score > self.best.score):
-                counts = {int(promising[c]): count for c, count in outcome.counts.items()}
-                self.best = replace(outcome, counts=counts)
-            if record.status is Status.INTERRUPTED:
-                raise KeyboardInterrupt
-            if outcome.feasible:
-                return
-            refined = self.refinement.at(few, outcome)  # it missed the target that its over-estimate met
-            if refined is None:
-                return
-            self.refinement = refined
-
-    def _keep(self, positions: NDArray[np.int64]) -> None:
-        """Go on with the candidates at these positions only."""
-        assert self.best is not None
-        place = {int(position): i for i, position in enumerate(positions)}
-        self.problem = self.problem.subset(positions)
-        self.best = replace(self.best, counts={place[c]: count for c, count in self.best.counts.items()})
-
-    def _score(self, record: SolveRecord) -> Outcome:
-        outcome = self.problem.outcome(*_chosen(self.model))
-        if outcome.feasible and (self.best is None or outcome.score > self.best.score):
-            self.best = outcome
-            self.bound = max(self.bound, outcome.score)
-        self._tell(f"refinement {self.rounds}", self.bound, force=True)
-        return outcome
-
-    def _tolerance(self) -> float:
-        """Most of the gap asked, in the unit of the selection's objective: a logarithm, or a cost of at least one.
-
-        The rest is left for the over-estimates, which are nearly exact at the end.
-        """
-        return SOLVER_SHARE * self.gap
-
-    def _closed(self) -> bool:
-        return self.best is not None and self.problem.gap(self.best.score, self.bound) <= self.gap
-
-    def _refine(self, outcome: Outcome) -> None:
-        """Make the couplings exact at a plan, or cut the plan off where they already are."""
-        refined = self.refinement.at(self.problem, outcome)
-        if refined is None:
-            refined = self.refinement.without(outcome)
-        self.refinement = refined
-
-    def _solver_progress(self, progress: SolverProgress) -> None:
-        self._tell(f"refinement {self.rounds + 1}", self.bound)
-
-    def _tell(self, phase: str, bound: float, force: bool = False) -> None:
-        now = time.perf_counter() - self.started
-        if not force and now - self._reported < REPORT_EVERY:
-            return
-        self._reported = now
-        value = None if self.best is None else self.problem.objective_value(self.best.score)
-        self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound)))
-
-
-def _chosen(model: Any) -> tuple[dict[int, int], int]:
-    """The counts of the candidates a solved selection takes, and its option."""
-    counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}
-    return counts, max(model.option, key=lambda o: model.option[o].value or 0.0)

@@ -71,7 +71,7 @@ class Provenance(BaseModel):
 
 @dataclass(frozen=True)
 class Audit:
-    """What stands behind a plan: every candidate with what dominated it or whether it was outbid, the last model, the solver's log."""
+    """What stands behind a plan: every candidate and its fate, the last model, the solver's log."""
 
     candidates: pd.DataFrame
     model: Any

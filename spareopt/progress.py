@@ -6,8 +6,8 @@ import sys
 import time
 
 from spareopt.instance import Instance
-from spareopt.optimise import SolveProgress
 from spareopt.report import objective_number
+from spareopt.search import SolveProgress
 
 PROGRESS_AFTER = 2.0  # s
 

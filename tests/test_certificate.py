@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spareopt import InfeasibleError, optimise, read_instance, solve
+from spareopt import InfeasibleError, read_instance, search, solve
 from spareopt.instance import Instance
 from tests.brute_force import best_value, number_of_plans
 from tests.random_instances import OBJECTIVES, random_instance
@@ -40,7 +40,7 @@ def test_certificate_holds_against_brute_force(objective: str, number: int, monk
     instance = small_instance(objective, number)
     best = best_value(instance)
     for gap, coarse, few in ((1e-4, False, 300), (1e-2, True, 300), (0.0, True, 3), (0.0, False, 300)):
-        monkeypatch.setattr(optimise, "FEW_CANDIDATES", few)
+        monkeypatch.setattr(search, "FEW_CANDIDATES", few)
         if best is None:
             with pytest.raises(InfeasibleError):
                 solve(instance, gap=gap, coarse=coarse)

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 import spareopt
-from spareopt import InfeasibleError, LimitError, optimise, read_instance, solve
+from spareopt import InfeasibleError, LimitError, optimise, read_instance, search, solve
 from spareopt.candidates import Model
-from spareopt.optimise import SolveProgress
+from spareopt.search import SolveProgress
 from tests.random_instances import random_instance
 
 SIX = ["six-strategies"]
@@ -72,13 +72,13 @@ def test_a_limit_without_a_plan_is_an_error() -> None:
 def test_a_limit_with_a_plan_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that a run out of time after its first plan keeps the plan, its true gap and the status."""
     instance = read_instance("h100-16k-llama3")
-    screen = optimise._Search._screen
+    screen = search.Search._screen
 
-    def screen_then_stop(search: Any) -> None:
-        screen(search)
-        search.time_limit = 1e-9
+    def screen_then_stop(self: Any) -> None:
+        screen(self)
+        self.time_limit = 1e-9
 
-    monkeypatch.setattr(optimise._Search, "_screen", screen_then_stop)
+    monkeypatch.setattr(search.Search, "_screen", screen_then_stop)
     plan = solve(instance, time_limit=600.0, gap=0.0)
     assert plan.certificate.status == "limit reached"
     assert 0 < plan.certificate.gap < 0.05
