@@ -10,8 +10,8 @@ from spareopt.errors import InfeasibleError, InterruptedError_, LimitError, Solv
 from spareopt.evaluation import decisions_of, evaluate
 from spareopt.infeasible import why_infeasible
 from spareopt.instance import Instance, Objective
-from spareopt.plan import INTERRUPTED, Audit, CandidateCounts, Certificate, Plan, Provenance, versions
-from spareopt.problem import Outcome, build_problem
+from spareopt.plan import INTERRUPTED, Audit, CandidateCounts, Certificate, Plan, Provenance, ZonesAlike, versions
+from spareopt.problem import Outcome, Problem, build_problem
 from spareopt.relaxation import Refinement, optimistic_log_goodput
 from spareopt.search import DEFAULT_GAP, OnProgress, Search, SolveProgress
 
@@ -83,6 +83,7 @@ def solve(
             refinements=search.rounds,
             plans_excluded=len(search.refinement.excluded),
         ),
+        zones_alike=_zones_alike(problem) if len(decisions.zones) > len(instance.zones) else None,
         candidates=CandidateCounts(
             enumerated=len(candidates.table),
             dominated=int((dominated_by >= 0).sum()),
@@ -109,6 +110,16 @@ def solve(
         seconds={"scoring": scored, "pruning": pruned - scored, "selection": elapsed() - pruned},
     )
     return result
+
+
+def _zones_alike(problem: Problem) -> ZonesAlike | None:
+    """The plan that a planner may prefer to one that builds identical zones differently to gain a little."""
+    outcome = problem.uniform()
+    if outcome is None:
+        return None
+    plan = problem.candidates.instance.checkpoint_plans[outcome.option].name
+    decisions = decisions_of(problem.candidates, problem.by_row(outcome.counts), plan)
+    return ZonesAlike(decisions=decisions, value=problem.objective_value(outcome.score))
 
 
 def _failure(search: Search, instance: Instance) -> SpareoptError:

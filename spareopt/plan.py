@@ -41,6 +41,16 @@ class Certificate(BaseModel):
     """Plans scored exactly and cut off on the way to the proof."""
 
 
+class ZonesAlike(BaseModel):
+    """The best plan that builds all zones of the only zone class alike; stated where the best plan does not."""
+
+    model_config = ConfigDict(frozen=True)
+
+    decisions: Decisions
+    value: float
+    """The objective, in the certificate's unit."""
+
+
 class CandidateCounts(BaseModel):
     """How many candidates there were before and after pruning, and why the rest could not be built."""
 
@@ -88,6 +98,7 @@ class Plan(BaseModel):
     decisions: Decisions
     evaluation: Evaluation
     certificate: Certificate
+    zones_alike: ZonesAlike | None = None
     candidates: CandidateCounts
     provenance: Provenance
 

@@ -18,7 +18,7 @@ from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
 from spareopt.limits import LimitSlack
-from spareopt.plan import PROVEN, Plan
+from spareopt.plan import PROVEN, Certificate, Plan, ZonesAlike
 from spareopt.topology import SITE, blast_radius
 from spareopt.topology import units as unit_counts
 
@@ -321,7 +321,21 @@ def certificate_text(plan: Plan) -> list[str]:
         f"{candidates}{n.kept:,} {'offered to the MILP' if c.refinements else 'left'}.",
     ]
     lines += [f"Left out, can't be built: {number:,} ({reason})." for reason, number in n.excluded.items()]
+    if plan.zones_alike is not None:
+        lines.append(_alike_text(plan.zones_alike, c, plan.evaluation.currency))
     return [*map(_prose, lines), ""]
+
+
+def _alike_text(alike: ZonesAlike, c: Certificate, currency: str) -> str:
+    """The best plan with all zones alike, and what it gives up."""
+    (choice,) = alike.decisions.zones
+    number = f"{objective_number(c.objective, alike.value, currency)} ({alike.value / c.value - 1:+.3%})"
+    limit = "" if choice.gpu_limit is None else f", {choice.gpu_limit * 1000:,.0f} W"
+    return (
+        f"With all zones alike: {number} by {choice.design}, {choice.racks:,} racks, "
+        f"I = {choice.intra_block_spares}, R = {choice.inter_block_spares}, {choice.repair_plan}{limit}, "
+        f"checkpoint plan {alike.decisions.checkpoint_plan}."
+    )
 
 
 def method_text(evaluation: Evaluation, instance: Instance) -> list[str]:

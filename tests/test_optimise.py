@@ -9,7 +9,9 @@ import pytest
 import spareopt
 from spareopt import InfeasibleError, LimitError, optimise, read_instance, search, solve
 from spareopt.candidates import Model
+from spareopt.decisions import Decisions
 from spareopt.search import SolveProgress
+from tests.brute_force import zone_choices
 from tests.random_instances import random_instance
 
 SIX = ["six-strategies"]
@@ -177,3 +179,30 @@ def test_a_zone_that_is_always_short_is_scored_not_a_number_never() -> None:
     result = spareopt.evaluate(read_instance("meta-2026", scenarios=["free-placement"], overrides=overrides), hopeless)
     assert result.availability < 1e-3
     assert result.interruption_rate_per_h > 0
+
+
+def test_a_split_plan_names_the_best_one_with_all_zones_alike() -> None:
+    """Proves that the alternative is the best of all plans with one choice for all zones, by brute force over them.
+
+    Two identical halls are best split between 89 and 90 racks.  If the alternative were searched among too few
+    candidates, or counted the members wrongly, brute force would find a better one.
+    """
+    overrides = {
+        "zones.hall.racks": {"from": 88, "to": 91},
+        "designs.nvl72.intra_block_spares": [0, 1],
+        "designs.nvl72.inter_block_spares": [2, 3],
+        "designs.nvl72.power.gpu_limits": ["1050 W", "1075 W", "1100 W"],
+    }
+    instance = read_instance("power-capped-20mw", overrides=overrides)
+    plan = solve(instance, gap=0.0)
+    assert len(plan.decisions.zones) == 2
+    assert plan.zones_alike is not None
+    (zone,) = instance.zones
+    values = []
+    for choice in zone_choices(instance, zone):
+        for checkpoint in instance.checkpoint_plans:
+            alike = Decisions(zones=(choice.model_copy(update={"count": 2}),), checkpoint_plan=checkpoint.name)
+            evaluation = spareopt.evaluate(instance, alike)
+            values.append(0.0 if evaluation.violated else evaluation.goodput)
+    assert plan.zones_alike.value == pytest.approx(max(values), rel=1e-12)
+    assert plan.zones_alike.value < plan.certificate.value
