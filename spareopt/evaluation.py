@@ -190,7 +190,7 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
         goodput_gpu_hours_per_money=_ratio(goodput * HOURS_PER_YEAR, cost),
         idle_spares=_idle_spares(instance, scored),
         wall_time_h=_ratio(None if instance.job is None else instance.job.useful_gpu_hours, goodput),
-        limits=limit_slacks(instance, scored, working, availability, capital, yearly, it_power, goodput),
+        limits=limit_slacks(instance, scored, working, unavailability, capital, yearly, it_power, goodput),
         zones=tuple(_zone(instance, s, blocks) for s, blocks in zip(scored, stranded, strict=True)),
         method=_method(instance, scored, model),
     )

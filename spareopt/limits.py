@@ -28,14 +28,19 @@ class LimitSlack(BaseModel):
     @property
     def violated(self) -> bool:
         """Whether the plan breaks the limit, beyond rounding."""
-        return self.slack < -LIMIT_TOLERANCE * max(1.0, abs(self.bound))
+        return self.slack < -rounding(self.limit, self.bound)
+
+
+def rounding(limit: str, bound: float) -> float:
+    """How far a value may be beyond a limit for rounding alone; for the availability, beyond the unavailability."""
+    return LIMIT_TOLERANCE * (1.0 - bound if limit == "availability" else max(1.0, abs(bound)))
 
 
 def limit_slacks(
     instance: Instance,
     scored: list[ScoredChoice],
     working: int,
-    availability: float,
+    unavailability: float,
     capital: float | None,
     yearly: float,
     it_power: float | None,
@@ -53,7 +58,7 @@ def limit_slacks(
         ("floor", "rack positions", "<=", racks, limits.floor),
         ("working_gpus.minimum", "GPUs", ">=", working, limits.working_gpus.minimum),
         ("working_gpus.maximum", "GPUs", "<=", working, limits.working_gpus.maximum),
-        ("availability", "", ">=", availability, limits.availability),
+        ("availability", "", ">=", 1.0 - unavailability, limits.availability),
         ("goodput_target", "baseline GPUs", ">=", goodput, instance.objective.goodput_target),
     ]
     rack_limit = instance.power.rack_limit
@@ -68,6 +73,10 @@ def limit_slacks(
         for name, unit, sense, value, bound in rows
         if bound is not None and value is not None
     ]  # fmt: skip
+    floor = limits.availability
+    if floor is not None:  # the slack of many nines keeps its digits only as a difference of unavailabilities
+        exact = {"slack": (1.0 - floor) - unavailability}
+        result = [row.model_copy(update=exact) if row.limit == "availability" else row for row in result]
     return tuple(result + _placement(instance, scored))
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates, energy_cost_per_kw_year, site_terms
-from spareopt.limits import LIMIT_TOLERANCE
+from spareopt.limits import rounding
 from spareopt.recovery import Checkpointing
 from spareopt.units import HOURS_PER_YEAR
 
@@ -174,25 +174,28 @@ class Problem:
         limits, use = instance.limits, total
         assert callable(use)
 
-        def at_most(value: float, bound: float | None) -> bool:
-            return bound is None or value <= bound + LIMIT_TOLERANCE * max(1.0, abs(bound))
+        def at_most(name: str, value: float, bound: float | None) -> bool:
+            return bound is None or value <= bound + rounding(name, bound)
 
-        def at_least(value: float, bound: float | None) -> bool:
-            return bound is None or value >= bound - LIMIT_TOLERANCE * max(1.0, abs(bound))
+        def at_least(name: str, value: float, bound: float | None) -> bool:
+            return bound is None or value >= bound - rounding(name, bound)
 
         return (
-            (limits.capital is None or at_most(use(self.column("capital")), limits.capital))
-            and at_most(yearly, limits.yearly_cost)
-            and (limits.it_power is None or at_most(use(self.column("it_power_kw")), limits.it_power))
+            (limits.capital is None or at_most("capital", use(self.column("capital")), limits.capital))
+            and at_most("yearly_cost", yearly, limits.yearly_cost)
+            and (limits.it_power is None or at_most("it_power", use(self.column("it_power_kw")), limits.it_power))
             and (
                 limits.site_power is None
-                or at_most(instance.power.pue * use(self.column("it_power_kw")), limits.site_power)
+                or at_most("site_power", instance.power.pue * use(self.column("it_power_kw")), limits.site_power)
             )
-            and at_most(use(self.column("racks")), limits.floor)
-            and at_least(working, limits.working_gpus.minimum)
-            and at_most(working, limits.working_gpus.maximum)
-            and at_least(exp(log_up), limits.availability)
-            and at_least(exp(log_goodput), instance.objective.goodput_target)
+            and at_most("floor", use(self.column("racks")), limits.floor)
+            and at_least("working_gpus.minimum", working, limits.working_gpus.minimum)
+            and at_most("working_gpus.maximum", working, limits.working_gpus.maximum)
+            and (
+                limits.availability is None
+                or -expm1(log_up) <= 1.0 - limits.availability + rounding("availability", limits.availability)
+            )
+            and at_least("goodput_target", exp(log_goodput), instance.objective.goodput_target)
         )
 
     def objective_value(self, score: float) -> float:

@@ -278,7 +278,8 @@ def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:
         budgets.append(Budget("working_gpus.maximum", working, float(limits.working_gpus.maximum)))
     if limits.availability is not None:
         floor = log(limits.availability) - problem.site[0]
-        budgets.append(Budget("availability", np.maximum(problem.log_up, LOWEST_LOG_UP), floor, ">="))
+        # a zone below twice the floor breaks it whatever the others do: no coefficient need be larger
+        budgets.append(Budget("availability", np.maximum(problem.log_up, -2.0 * abs(floor)), floor, ">="))
     return budgets
 
 

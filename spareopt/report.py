@@ -140,7 +140,13 @@ def _scale(kind: str, evaluation: Evaluation) -> str:
 
 
 def _applied(applied: Iterable[str]) -> str:
-    return f"With {'; '.join(applied)}."
+    groups: dict[str, list[str]] = {}
+    for text in applied:
+        scenario, colon, change = text.partition(": ")
+        named = bool(colon) and scenario.startswith("scenario ")
+        groups.setdefault(scenario if named else "", []).append(change if named else text)
+    parts = [f"{name} ({'; '.join(changes)})" if name else "; ".join(changes) for name, changes in groups.items()]
+    return f"With {'; '.join(parts)}."
 
 
 def objective_text(kind: str, value: float, currency: str) -> str:
@@ -329,7 +335,7 @@ def certificate_text(plan: Plan) -> list[str]:
 def _alike_text(alike: ZonesAlike, c: Certificate, currency: str) -> str:
     """The best plan with all zones alike, and what it gives up."""
     (choice,) = alike.decisions.zones
-    number = f"{objective_number(c.objective, alike.value, currency)} ({alike.value / c.value - 1:+.3%})"
+    number = f"{objective_number(c.objective, alike.value, currency)} ({100 * (alike.value / c.value - 1):+.3f} %)"
     limit = "" if choice.gpu_limit is None else f", {choice.gpu_limit * 1000:,.0f} W"
     return (
         f"With all zones alike: {number} by {choice.design}, {choice.racks:,} racks, "

@@ -206,3 +206,20 @@ def test_a_split_plan_names_the_best_one_with_all_zones_alike() -> None:
             values.append(0.0 if evaluation.violated else evaluation.goodput)
     assert plan.zones_alike.value == pytest.approx(max(values), rel=1e-12)
     assert plan.zones_alike.value < plan.certificate.value
+
+
+def test_an_availability_floor_of_many_nines_is_held() -> None:
+    """Proves that a floor of ten nines is compared as unavailability, where it has digits.
+
+    Compared as 1 − 1e-10 within 1e-9, R = 11 (unavailability 7e-10) would pass as proven; R = 12 is the first to hold.
+    """
+    plan = solve(read_instance("gb200-4x256", overrides={"limits.availability": 0.9999999999}))
+    assert plan.certificate.status == "proven"
+    assert plan.evaluation.unavailability <= 1e-10 * (1 + 1e-6)
+    (floor,) = [limit for limit in plan.evaluation.limits if limit.limit == "availability"]
+    assert floor.slack == pytest.approx(1e-10 - plan.evaluation.unavailability, rel=1e-6, abs=0)
+    short = plan.decisions.zones[0].inter_block_spares - 1
+    fewer = [choice.model_copy(update={"inter_block_spares": short}) for choice in plan.decisions.zones]
+    instance = read_instance("gb200-4x256", overrides={"limits.availability": 0.9999999999})
+    worse = spareopt.evaluate(instance, plan.decisions.model_copy(update={"zones": tuple(fewer)}))
+    assert [limit.limit for limit in worse.violated] == ["availability"]

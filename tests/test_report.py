@@ -152,7 +152,7 @@ def test_scenarios_and_overrides_are_stated() -> None:
     changes = {"limits.yearly_cost": "2 M$ per year"}
     instance = read_instance("academic-1k", scenarios=["half-mtbf"], overrides=changes)
     text = report.plan_text(some_plan(instance), instance)
-    assert text.splitlines()[1].startswith("With scenario half-mtbf: ")
+    assert text.splitlines()[1].startswith("With scenario half-mtbf (")
     assert "limits.yearly_cost=2 M$ per year." in " ".join(text.split())
 
 
