@@ -6,18 +6,40 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import pandas as pd
 
 from spareopt import units
-from spareopt.candidates import Candidates
+from spareopt.candidates import Candidates, energy_cost_per_kw_year
+from spareopt.instance import Instance
+from spareopt.limits import rounding
 
 
 def why_infeasible(candidates: Candidates) -> str:
-    """The limits that no choice can meet even alone; else that they conflict together."""
+    """What no choice can meet even alone; else that the limits can't all be met together."""
+    found = out_of_reach(candidates)
+    if found:
+        return "; ".join(found)
+    limits = candidates.instance.limits
+    stated = {name: getattr(limits, name) for name in ("capital", "yearly_cost", "it_power", "site_power", "floor")}
+    stated |= {"working_gpus.minimum": limits.working_gpus.minimum, "working_gpus.maximum": limits.working_gpus.maximum}
+    stated |= {"availability": limits.availability}
+    names = ", ".join(name for name, bound in stated.items() if bound is not None)
+    return f"no limit is out of reach alone, but they can't all be met together: {names}; relax one of them"
+
+
+def out_of_reach(candidates: Candidates) -> list[str]:
+    """The limits that no choice can meet even alone, and the zones that have no choice, in words and numbers."""
     instance, table = candidates.instance, candidates.table
     for z, zone in enumerate(instance.zones):
         if not (table["zone"] == z).any():
             reasons = ", ".join(f"{reason} ({number:,})" for reason, number in candidates.excluded.items() if number)
-            return f"zone {zone.name!r} has no choice that can be built: {reasons or 'no design allows one'}"
+            return [f"zone {zone.name!r} has no choice that can be built: {reasons or 'no design allows one'}"]
+    price = energy_cost_per_kw_year(instance)
+    with np.errstate(divide="ignore"):
+        table = table.assign(
+            log_up=np.log1p(-table["unavailability"]),
+            least_yearly=table["plan_cost_per_year"] + (price * table["blocked_power_kw"] if price else 0.0),
+        )
     limits, pue = instance.limits, instance.power.pue
     money = partial(units.show, kind=units.MONEY, currency=instance.currency)
     power = partial(units.show, kind=units.POWER)
@@ -25,7 +47,7 @@ def why_infeasible(candidates: Candidates) -> str:
     plans = min(plan.yearly_cost for plan in instance.checkpoint_plans)
     rows: list[tuple[str, str, float, float, float | None, Callable[[float], str]]] = [
         ("capital", "capital", 1.0, 0.0, limits.capital, money),
-        ("yearly_cost", "plan_cost_per_year", 1.0, plans, limits.yearly_cost, money),
+        ("yearly_cost", "least_yearly", 1.0, plans, limits.yearly_cost, money),
         ("it_power", "it_power_kw", 1.0, 0.0, limits.it_power, power),
         ("site_power", "it_power_kw", pue, 0.0, limits.site_power, power),
         ("floor", "racks", 1.0, 0.0, limits.floor, "{:,.0f} rack positions".format),
@@ -33,31 +55,20 @@ def why_infeasible(candidates: Candidates) -> str:
     ]
     found = []
     for name, column, factor, fixed, bound, show in rows:
-        least = fixed + factor * _total(candidates, column, "min")
-        if bound is not None and least > bound:
-            found.append(f"limits.{name}: the least possible is {show(least)}, the limit {show(bound)}")
-    most = _total(candidates, "working_gpus", "max")
-    if limits.working_gpus.minimum is not None and most < limits.working_gpus.minimum:
-        found.append(
-            f"limits.working_gpus.minimum: the most possible is {gpus(most)}, the limit "
-            f"{gpus(limits.working_gpus.minimum)}"
-        )
-    if limits.availability is not None:
-        up = candidates.table.assign(log_up=np.log1p(-candidates.table["unavailability"]))
-        best = float(np.exp(_total(Candidates(instance, up, {}, ""), "log_up", "max")))
-        if best < limits.availability:
-            found.append(
-                f"limits.availability: the highest possible is {best:.6g}, the limit {limits.availability:.6g}"
-            )
-    if found:
-        return "; ".join(found)
-    names = [row[0] for row in rows if row[4] is not None]
-    names += ["working_gpus.minimum"] * (limits.working_gpus.minimum is not None)
-    names += ["availability"] * (limits.availability is not None)
-    return f"each limit can be met alone, but not all together: {', '.join(names)}; relax one of them"
+        if bound is not None:
+            least = fixed + factor * _total(instance, table, column, "min")
+            if least > bound + rounding(name, bound):
+                found.append(f"limits.{name}: the least possible is {show(least)}, the limit {show(bound)}")
+    fewest, most = limits.working_gpus.minimum, _total(instance, table, "working_gpus", "max")
+    if fewest is not None and most < fewest:
+        found.append(f"limits.working_gpus.minimum: the most possible is {gpus(most)}, the limit {gpus(fewest)}")
+    floor, down = limits.availability, -float(np.expm1(_total(instance, table, "log_up", "max")))
+    if floor is not None and down > 1.0 - floor + rounding("availability", floor):
+        found.append(f"limits.availability: the highest possible is {1.0 - down:.12g}, the limit {floor:.12g}")
+    return found
 
 
-def _total(candidates: Candidates, column: str, how: str) -> float:
+def _total(instance: Instance, table: pd.DataFrame, column: str, how: str) -> float:
     """The least or greatest total of a column over all zones."""
-    extremes = candidates.table.groupby("zone")[column].agg(how)
-    return float(sum(zone.count * extremes[z] for z, zone in enumerate(candidates.instance.zones)))
+    extremes = table.groupby("zone")[column].agg(how)
+    return float(sum(zone.count * extremes[z] for z, zone in enumerate(instance.zones)))

@@ -8,7 +8,7 @@ from spareopt.candidates import Model, checkpointing, enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.errors import InfeasibleError, InterruptedError_, LimitError, SolverError, SpareoptError
 from spareopt.evaluation import decisions_of, evaluate
-from spareopt.infeasible import why_infeasible
+from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.plan import INTERRUPTED, Audit, CandidateCounts, Certificate, Plan, Provenance, ZonesAlike, versions
 from spareopt.problem import Outcome, Problem, build_problem
@@ -46,13 +46,13 @@ def solve(
     report(SolveProgress("scoring candidates", elapsed()))
     candidates = enumerate_candidates(instance, model)
     scored = elapsed()
+    if hopeless := out_of_reach(candidates):
+        raise InfeasibleError("; ".join(hopeless))
     schemes = [checkpointing(plan, model) for plan in instance.checkpoint_plans]
     report(SolveProgress(f"pruning {len(candidates.table):,} candidates", elapsed()))
     dominated_by = prune(candidates, schemes)
     pruned = elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
-    if problem is None:
-        raise InfeasibleError(why_infeasible(candidates))
     if optimistic_log_goodput(problem) < WORTHLESS:
         raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
     search = Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)

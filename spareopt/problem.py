@@ -218,12 +218,9 @@ class Problem:
         return {int(self.rows[c]): count for c, count in counts.items()}
 
 
-def build_problem(candidates: Candidates, dominated_by: pd.Series, schemes: list[Checkpointing]) -> Problem | None:
-    """The problem of the candidates that nothing dominates; None where a zone class has no candidate at all."""
+def build_problem(candidates: Candidates, dominated_by: pd.Series, schemes: list[Checkpointing]) -> Problem:
+    """The problem of the candidates that nothing dominates; every zone class must have one."""
     rows = np.flatnonzero((dominated_by < 0).to_numpy())
     table = candidates.table.iloc[rows].reset_index(drop=True)
     members = tuple(zone.count for zone in candidates.instance.zones)
-    group = table["zone"].to_numpy(dtype=np.int64)
-    if set(group.tolist()) != set(range(len(members))):
-        return None
-    return Problem(candidates, schemes, rows, group, members, table)
+    return Problem(candidates, schemes, rows, table["zone"].to_numpy(dtype=np.int64), members, table)

@@ -93,6 +93,17 @@ def test_infeasible_limits_are_named_with_numbers() -> None:
         solve(read_instance("power-capped-20mw", overrides={"limits.capital": "10 M$"}))
     with pytest.raises(InfeasibleError, match=r"limits\.working_gpus\.minimum: the most possible"):
         solve(read_instance("academic-1k", overrides={"limits.working_gpus.minimum": 5000}))
+    with pytest.raises(InfeasibleError, match=r"limits\.yearly_cost: the least possible"):
+        solve(read_instance("academic-1k", overrides={"limits.yearly_cost": "1 k$ per year"}))
+    with pytest.raises(InfeasibleError, match=r"limits\.availability: the highest possible"):
+        solve(read_instance("academic-1k", overrides={"limits.availability": 0.999999999999}))
+    overrides = {
+        "limits.it_power": "14 MW",
+        "limits.working_gpus.minimum": 14000,
+        "zones.hall.racks": {"from": 70, "to": 100, "step": 10},
+    }
+    with pytest.raises(InfeasibleError, match="can't all be met together: capital, it_power, working_gpus"):
+        solve(read_instance("power-capped-20mw", overrides=overrides))
 
 
 def test_a_goodput_target_out_of_reach_says_what_is_within() -> None:
