@@ -69,7 +69,11 @@ class Problem:
 
     def column(self, name: str) -> Array:
         """A column of the kept candidates."""
-        return np.asarray(self.table[name], dtype=np.float64)
+        return self._columns[name]
+
+    @cached_property
+    def _columns(self) -> dict[str, Array]:
+        return {str(name): np.asarray(values, dtype=np.float64) for name, values in self.table.items()}
 
     @cached_property
     def log_up(self) -> Array:

@@ -203,8 +203,8 @@ def bound_slack(problem: Problem, tolerance: float) -> float:
     return tolerance * (2.0 * sum(problem.members) + 8.0)
 
 
-def score_bound(problem: Problem, solver_bound: float, tolerance: float) -> float:
-    """The bound on scores that the solver's dual bound of a selection proves."""
+def score_bound(problem: Problem, solver_bound: Array, tolerance: float) -> Array:
+    """The bounds on scores that the solver's dual bounds of a selection prove."""
     slack = bound_slack(problem, tolerance)
     if problem.goal == "cost":
         return -(solver_bound - slack) * cost_unit(problem)

@@ -136,7 +136,7 @@ class Search:
         self.model = model
         self.log += f"=== selection {self.rounds + 1}\n{record.log}\n"
         if record.bound is not None:
-            free = score_bound(self.problem, record.bound, FEASIBILITY_TOLERANCE)
+            free = float(score_bound(self.problem, np.array(record.bound), FEASIBILITY_TOLERANCE))
             self.bound = min(self.bound, free if self.best is None else max(free, self.best.score))
         return record
 
@@ -181,16 +181,17 @@ class Search:
         number = len(self.problem.rows)
         worth, bounds = np.full((len(cases), number), -np.inf), np.full(len(cases), -np.inf)
         relaxations = solve_relaxations(
-            model, cases, time_limit=self._remaining(), feasibility_tolerance=FEASIBILITY_TOLERANCE
+            model,
+            cases,
+            list(model.n.values()),
+            time_limit=self._remaining(),
+            feasibility_tolerance=FEASIBILITY_TOLERANCE,
         )
         for i, relaxation in enumerate(relaxations):
             if relaxation is not None:
-                known, bound = relaxation.reduced_costs, relaxation.bound
-                bounds[i] = score_bound(self.problem, bound, FEASIBILITY_TOLERANCE)
-                worth[i] = [
-                    score_bound(self.problem, bound + (known[model.n[c]] if known else 0.0), FEASIBILITY_TOLERANCE)
-                    for c in model.n
-                ]
+                with_each = np.append(relaxation.reduced_costs, 0.0) + relaxation.bound
+                scores = score_bound(self.problem, with_each, FEASIBILITY_TOLERANCE)
+                worth[i], bounds[i] = scores[:-1], scores[-1]
         return worth, bounds
 
     def _first_plan(self, worth: Array) -> None:

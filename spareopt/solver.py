@@ -11,7 +11,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -24,7 +24,7 @@ import highspy
 import numpy as np
 import pyomo.environ as pyo
 from highspy import HighsModelStatus as Model
-from pyomo.common.collections import ComponentMap
+from numpy.typing import NDArray
 from pyomo.common.tee import capture_output
 from pyomo.contrib.solver.solvers.highs import Highs as Translator
 from pyomo.core.base.var import VarData
@@ -231,18 +231,19 @@ def solve_milp(
 
 @dataclass(frozen=True)
 class Relaxation:
-    """The linear relaxation of a model: its objective, a bound on the model's, and each variable's reduced cost.
+    """The linear relaxation of a model: its objective, a bound on the model's, and reduced costs of variables.
 
     No solution that takes a unit of a variable (other than the case's own) beats the bound plus its reduced cost.
     """
 
     bound: float
-    reduced_costs: Mapping[VarData, float]
+    reduced_costs: NDArray[np.float64]  # of the variables asked for; zeros where nothing is proved
 
 
 def solve_relaxations(
     model: Any,
     cases: Iterable[VarData],
+    variables: Sequence[VarData],
     *,
     time_limit: float | None = None,
     feasibility_tolerance: float = 1e-7,
@@ -250,8 +251,8 @@ def solve_relaxations(
     """The linear relaxation of a model with each variable of ``cases`` at 1 in turn; None where it is infeasible.
 
     The model is translated once and each case starts from the last one's basis.  Nothing is loaded into the model.
-    Dual values hold to ``feasibility_tolerance``.  A case that can't be solved in time has an infinite bound and no
-    reduced costs.  Raises SolverError, and KeyboardInterrupt on Ctrl-C.
+    Reduced costs are those of ``variables``, and hold to ``feasibility_tolerance``.  A case that can't be solved in
+    time has an infinite bound.  Raises SolverError, and KeyboardInterrupt on Ctrl-C.
     """
     began = time.monotonic()
     highs, watch = _new_highs(), _Watch(None, None)
@@ -265,7 +266,7 @@ def solve_relaxations(
     if fault := _translate(translator, model, highs, watch):
         raise SolverError(f"translation failed: {fault}")
     columns: dict[int, int] = translator._pyomo_var_to_solver_var_map
-    seen = [var for var in model.component_data_objects(pyo.Var, descend_into=True) if id(var) in columns]
+    places = np.array([columns.get(id(var), -1) for var in variables], dtype=np.int64)  # -1: in no row, costs nothing
     for case in cases:
         column = columns[id(case)]
         highs.changeColBounds(column, 1.0, 1.0)
@@ -274,14 +275,14 @@ def solve_relaxations(
         if watch.stop:
             raise KeyboardInterrupt
         if state == Model.kOptimal:
-            duals = np.array(highs.getSolution().col_dual)
-            reduced = ComponentMap((var, float(duals[columns[id(var)]])) for var in seen)
-            yield Relaxation(float(highs.getInfo().objective_function_value), reduced)
+            duals = np.append(highs.getSolution().col_dual, 0.0)
+            yield Relaxation(float(highs.getInfo().objective_function_value), duals[places])
         elif state == Model.kInfeasible:
             yield None
         else:  # out of time, or HiGHS could not tell: nothing is proved
             highs.clearSolver()
-            yield Relaxation(math.inf * (-1.0 if translator._objective.sense == pyo.minimize else 1.0), {})
+            unbounded = -math.inf if translator._objective.sense == pyo.minimize else math.inf
+            yield Relaxation(unbounded, np.zeros(len(places)))
         highs.changeColBounds(column, *case.bounds)
 
 

@@ -450,7 +450,7 @@ def test_relaxations_bound_every_solution_of_their_case(sense: int, seed: int) -
     sign = 1 if sense == pyo.maximize else -1
     cases = [model.x[0, c] for c in range(choices)]
     solved = 0
-    for case, relaxation in enumerate(solve_relaxations(model, cases)):
+    for case, relaxation in enumerate(solve_relaxations(model, cases, list(model.x.values()))):
         for rest in itertools.product(range(choices), repeat=groups - 1):
             chosen = (case, *rest)
             if sum(weight[g, c] for g, c in enumerate(chosen)) > cap:
@@ -460,7 +460,7 @@ def test_relaxations_bound_every_solution_of_their_case(sense: int, seed: int) -
             objective = sum(value[g, c] for g, c in enumerate(chosen))
             assert sign * objective <= sign * relaxation.bound + 1e-6
             for g, c in enumerate(chosen[1:], start=1):  # the case's own variable is fixed: its cost says nothing
-                promised = relaxation.bound + relaxation.reduced_costs[model.x[g, c]]
+                promised = relaxation.bound + relaxation.reduced_costs[g * choices + c]
                 assert sign * objective <= sign * promised + 1e-6
     assert solved
     assert all(var.value is None for var in model.x.values())
