@@ -15,7 +15,7 @@ from spareopt import exact, first_order
 from spareopt.availability import unavailability
 from spareopt.decisions import ZoneChoice
 from spareopt.errors import Fault, InputError
-from spareopt.exact import ZoneScores
+from spareopt.exact import ZoneRepair, ZoneScores
 from spareopt.instance import BlockDesign, CheckpointPlan, Instance, RepairPlan, Zone
 from spareopt.power import rack_draw, zone_draw
 from spareopt.recovery import Checkpointing
@@ -26,7 +26,7 @@ from spareopt.units import HOURS_PER_YEAR
 Model = Literal["exact", "first-order"]
 Counts = NDArray[np.int64]
 Array = NDArray[np.float64]
-Scorer = Callable[[ZoneStructure, Mapping[str, float], int, Counts], ZoneScores]
+Scorer = Callable[[ZoneStructure, ZoneRepair, int, Counts], ZoneScores]
 
 SCORERS: dict[str, Scorer] = {"exact": exact.zone_scores, "first-order": first_order.zone_scores}
 
@@ -41,7 +41,6 @@ class Candidates:
     instance: Instance
     table: pd.DataFrame
     excluded: dict[str, int]
-    method: str
 
     def choice(self, row: int, count: int) -> ZoneChoice:
         """The decisions of one candidate, taken by ``count`` zones of its class."""
@@ -79,10 +78,15 @@ def site_terms(instance: Instance) -> tuple[float, float]:
 
 def check_model(instance: Instance, model: Model) -> None:
     """Refuse what a model can't score: the published one knows trays and racks only.  Raises InputError."""
+    if model == "exact":
+        return
     others = ", ".join(domain.name for domain in instance.failures.domains)
-    if model == "first-order" and others:
+    if others:
         message = f"the first-order model knows trays and racks only, not {others}; use the exact model"
         raise InputError(instance.name, [Fault("failures.domains", message)])
+    if any(plan.crews is not None for plan in instance.repair_plans):
+        message = "the first-order model knows no crews; use the exact model, or take crews out of the repair plans"
+        raise InputError(instance.name, [Fault("repair_plans", message)])
 
 
 def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidates:
@@ -91,7 +95,7 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
     Raises InputError where the model can't score the instance.
     """
     check_model(instance, model)
-    frames, excluded, methods = [], Counter[str](), set()
+    frames, excluded = [], Counter[str]()
     for z, zone in enumerate(instance.zones):
         for d, design in enumerate(instance.designs):
             if zone.designs is not None and design.name not in zone.designs:
@@ -104,14 +108,12 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
                     if not len(inter) or not len(usable):
                         continue
                     for p, plan in enumerate(instance.repair_plans):
-                        frame, method = score_zone(
+                        frame, _ = score_zone(
                             instance, zone, design, structure, racks, intra, inter, plan, usable, model
                         )
-                        methods.add(method)
                         frames.append({"zone": z, "design": d, "repair_plan": p} | frame)
     table = _stack(frames)
-    method = exact.SHARED_DOMAINS if exact.SHARED_DOMAINS in methods else min(methods, default=exact.EXACT)
-    return Candidates(instance, table, dict(excluded), method)
+    return Candidates(instance, table, dict(excluded))
 
 
 def gpu_limits(design: BlockDesign) -> Array:
@@ -175,13 +177,13 @@ def score_zone(
     plan: RepairPlan,
     limits: Array,
     model: Model,
-) -> tuple[dict[str, Array | Counts | int | float], str]:
+) -> tuple[dict[str, Array | Counts | int | float], ZoneScores]:
     """Score one zone for every pair of R in ``inter`` and GPU limit in ``limits`` (R slow, limit fast).
 
-    Returns columns (arrays of one length, or constants) and the name of the method: P(zone short), interruption rate
+    Returns columns (arrays of one length, or constants) and the scores they come from: P(zone short), interruption rate
     (per hour), GPUs, working GPUs, log scale, capital, yearly cost without energy, IT draw working and blocked (kW).
     """
-    scores = SCORERS[model](structure, exact.repair_times(instance, plan), intra, inter)
+    scores = SCORERS[model](structure, exact.zone_repair(instance, plan), intra, inter)
     n = len(limits)
     spares, limit = np.repeat(inter, n), np.tile(limits, len(inter))
     working_per_block = (design.trays_per_block - intra) * design.gpus_per_tray
@@ -207,7 +209,7 @@ def score_zone(
         "plan_cost_per_year": plan.yearly_cost,
         "it_power_kw": draw,
         "blocked_power_kw": idle,
-    }, scores.method
+    }, scores
 
 
 _COLUMNS = [

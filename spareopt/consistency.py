@@ -8,6 +8,8 @@ from spareopt import units
 from spareopt.errors import Fault
 from spareopt.instance import Instance
 
+FULL_WEEK = 168.0  # h
+
 
 def consistency_faults(instance: Instance) -> list[Fault]:
     """Everything that each field allows but the instance as a whole does not."""
@@ -18,6 +20,7 @@ def consistency_faults(instance: Instance) -> list[Fault]:
     faults += _unknown_designs(instance)
     faults += _domain_faults(instance)
     faults += _repair_faults(instance)
+    faults += _crew_faults(instance)
     faults += _power_faults(instance)
     faults += _idle_faults(instance)
     faults += _money_faults(instance)
@@ -105,6 +108,28 @@ def _repair_faults(instance: Instance) -> list[Fault]:
                         "a site domain is shared by all zones: state its repair time in failures.domains instead",
                     )
                 )
+    return faults
+
+
+def _crew_faults(instance: Instance) -> list[Fault]:
+    """Crews are exact where a fault takes down one block or a whole zone; elsewhere they are refused."""
+    faults = []
+    several = [domain.name for domain in instance.failures.domains if isinstance(domain.spans, int)]
+    shared = [design.name for design in instance.designs if design.blocks_per_rack > 1]
+    for i, plan in enumerate(instance.repair_plans):
+        if plan.crews is None:
+            if plan.crew_hours_per_week != FULL_WEEK:
+                message = "needs crews: ample crews are on duty all week"
+                faults.append(Fault(f"repair_plans.{i}.crew_hours_per_week", message))
+            continue
+        reasons = []
+        if several:
+            reasons.append(f"fault domains that span racks ({', '.join(several)})")
+        if shared and instance.failures.rack is not None:
+            reasons.append(f"failing racks of several blocks ({', '.join(shared)})")
+        if reasons:
+            message = f"a number of crews is not supported with {' and '.join(reasons)}; leave crews out (ample)"
+            faults.append(Fault(f"repair_plans.{i}.crews", message))
     return faults
 
 

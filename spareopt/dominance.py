@@ -162,7 +162,7 @@ def _yearly_costs(
     blocked = rows["blocked_power_kw"].to_numpy()
     extra = rows["it_power_kw"].to_numpy() - blocked
     both = candidates.table.assign(extra=table["it_power_kw"] - table["blocked_power_kw"])
-    others = _others(Candidates(candidates.instance, both, {}, ""), z, "extra")
+    others = _others(Candidates(candidates.instance, both, {}), z, "extra")
     return [fixed + price * blocked] + [
         fixed + price * (blocked + np.exp(log_up) * (extra + other)) for other in others
     ]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from spareopt import first_order
 from spareopt.candidates import Candidates, Model, check_model, checkpointing, limit_shares, site_terms
 from spareopt.decisions import Decisions, decision_faults
 from spareopt.errors import InputError
-from spareopt.exact import EXACT
+from spareopt.exact import EXACT, crew_pools, failed_law, zone_repair
 from spareopt.instance import Instance
 from spareopt.limits import LimitSlack, limit_slacks
 from spareopt.losses import loss_shares, stranded_blocks
@@ -36,6 +38,10 @@ class ZoneEvaluation(BaseModel):
     llm_scale: float
     it_power_kw: float | None
     rack_power_kw: float | None
+    crew_utilisation: float | None = None
+    """Mean share of the zone's crews that is busy; None where crews are ample."""
+    crew_mean_wait_h: float | None = None
+    """Mean time that a failed tray or rack waits for a crew."""
 
 
 class IdleSpares(BaseModel):
@@ -241,6 +247,8 @@ def _zone(instance: Instance, s: ScoredChoice, stranded: int) -> ZoneEvaluation:
     )
     working = (s.design.trays_per_block - s.choice.intra_block_spares) * s.design.gpus_per_tray
     draw = s.row["it_power_kw"]
+    repair = zone_repair(instance, s.plan)
+    crews = None if repair.crews is None else failed_law(crew_pools(s.structure, repair), repair.crews)
     return ZoneEvaluation(
         zone=s.zone.name,
         count=s.choice.count,
@@ -253,20 +261,28 @@ def _zone(instance: Instance, s: ScoredChoice, stranded: int) -> ZoneEvaluation:
         llm_scale=llm_scale(instance.llm_scale, working),
         it_power_kw=None if np.isnan(draw) else draw,
         rack_power_kw=rack_power(s),
+        crew_utilisation=None if crews is None else crews.utilisation,
+        crew_mean_wait_h=None if crews is None else crews.mean_wait,
     )
 
 
+def _worst(methods: Iterable[str]) -> str:
+    """The approximation among methods, all of them where there are several; else exact."""
+    named = sorted({method for method in methods if method != EXACT})
+    return "; ".join(named) if named else EXACT
+
+
 def _method(instance: Instance, scored: list[ScoredChoice], model: Model) -> dict[str, str]:
-    first_order = "published first-order closed form"
-    zone_methods = [s.method for s in scored if s.method != EXACT]
-    rate = zone_methods[0] if zone_methods else EXACT
+    availability = _worst(s.scores.availability_method for s in scored)
+    rate = _worst(s.scores.rate_method for s in scored)
+    both = _worst((availability, rate))
     method = {
-        "availability": EXACT if model == "exact" else first_order,
+        "availability": availability,
         "interruption_rate": rate,
-        "recovery_efficiency": EXACT if model == "exact" else first_order,
-        "cett": rate if model == "exact" else first_order,
-        "goodput": rate if model == "exact" else first_order,
-        "losses": rate if model == "exact" else first_order,
+        "recovery_efficiency": EXACT if model == "exact" else first_order.PUBLISHED,
+        "cett": both,
+        "goodput": both,
+        "losses": both,
         "yearly_cost": EXACT if instance.power.energy_price is not None else "without energy: no energy price given",
     }
     form = instance.hardware_scale

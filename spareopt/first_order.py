@@ -7,13 +7,11 @@ appendices A to C; formulas rebuilt from its prose, values in tests/oracles.  It
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spareopt.availability import unavailability, zone_shortfall
-from spareopt.exact import ZoneScores
+from spareopt.exact import ZoneRepair, ZoneScores
 from spareopt.topology import ZoneStructure
 
 Array = NDArray[np.float64]
@@ -69,7 +67,7 @@ def interruption_rate(
 
 
 def zone_scores(
-    structure: ZoneStructure, mttr: Mapping[str, float], intra_spares: int, inter_spares: NDArray[np.int64]
+    structure: ZoneStructure, repair: ZoneRepair, intra_spares: int, inter_spares: NDArray[np.int64]
 ) -> ZoneScores:
     """Score a zone as the paper does, for every R.  Raises ValueError where the model does not reach.
 
@@ -83,7 +81,9 @@ def zone_scores(
         raise ValueError(f"the first-order model knows trays and racks only, not {names}; use the exact one")
     trays, tray_rate = structure.trays_per_block, structure.tray_rate
     rack_rate = next((domain.rate for domain in structure.domains), 0.0)
-    passage = tray_first_passage(trays, intra_spares, 1.0 / tray_rate if tray_rate else np.inf, mttr["tray"])
-    load = mttr["tray"] / passage + rack_rate * mttr.get("rack", 0.0)
+    passage = tray_first_passage(trays, intra_spares, 1.0 / tray_rate if tray_rate else np.inf, repair.mttr("tray"))
+    load = repair.mttr("tray") / passage + (rack_rate * repair.mttr("rack") if rack_rate else 0.0)
     rate = interruption_rate(structure.blocks - inter_spares, trays, intra_spares, tray_rate, rack_rate)
-    return ZoneScores(zone_shortfall(structure.blocks, inter_spares, unavailability(load, 1.0)), rate, PUBLISHED)
+    return ZoneScores(
+        zone_shortfall(structure.blocks, inter_spares, unavailability(load, 1.0)), rate, PUBLISHED, PUBLISHED
+    )

@@ -167,13 +167,17 @@ class Failures(_Model):
 
 
 class RepairPlan(_Model):
-    """A way to repair: mean repair time by fault class, and what it costs per zone that takes it."""
+    """A way to repair: mean repair time by fault class, crews, and what it costs per zone that takes it."""
 
     name: Name
     tray: RepairTime
     rack: RepairTime | None = None
     domains: dict[Name, RepairTime] = Field(default_factory=dict)
     """Repair times of fault domains below the site, where they differ from the domain's own."""
+    crews: WholeNumber | None = None
+    """Crews of each zone that work hands-on on its trays and racks; ample when left out."""
+    crew_hours_per_week: Annotated[float, Field(gt=0, le=168)] = 168.0
+    """Hours a week that a crew is on duty; below 168 hands-on times are stretched by 168 over it."""
     yearly_cost: YearlyMoney = 0.0
     """Yearly cost of the plan for one zone."""
 

@@ -8,7 +8,6 @@ from spareopt.candidates import Model, score_zone
 from spareopt.instance import Instance
 from spareopt.recovery import Checkpointing, RecoveryShares
 from spareopt.scoring import ScoredChoice
-from spareopt.topology import zone_structure
 
 LOSSES = (
     "intra_block_spares",
@@ -34,10 +33,9 @@ def stranded_blocks(
     spares, count = me.choice.inter_block_spares, me.choice.count
     if instance.placement_group is None or spares == 0:
         return 0
-    structure = zone_structure(instance, me.zone, me.design, me.choice.racks)
     fewer = np.arange(spares + 1, dtype=np.int64)
     columns, _ = score_zone(
-        instance, me.zone, me.design, structure, me.choice.racks, me.choice.intra_block_spares, fewer, me.plan,
+        instance, me.zone, me.design, me.structure, me.choice.racks, me.choice.intra_block_spares, fewer, me.plan,
         np.array([me.limit]), model,
     )  # fmt: skip
     others = sum(s.choice.count * s.row["working_gpus"] for s in scored) - count * me.row["working_gpus"]

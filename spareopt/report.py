@@ -224,6 +224,7 @@ def score_table(decisions: Decisions, evaluation: Evaluation, instance: Instance
         ("availability A", f"{e.availability:.6f} (blocked {percent(e.unavailability)} of the time)"),
         ("recovery efficiency", f"{e.recovery_efficiency:.5f}"),
         ("interruptions", f"{_number(e.interruptions_per_day)} a day"),
+        ("crews", _crews_text(e)),
         ("scale, hardware × LLM", f"{e.scale:.4f}"),
         ("time to finish the job", _maybe(e.wall_time_h, lambda v: units.show(v, units.TIME))),
         ("capital", amount(e.capital)),
@@ -247,6 +248,19 @@ def score_table(decisions: Decisions, evaluation: Evaluation, instance: Instance
         if text is not None:
             table.add_row(name, text)
     return table
+
+
+def _crews_text(e: Evaluation) -> str | None:
+    """How busy the crews are and how long a failed unit waits for one; None where crews are ample everywhere."""
+    known = {
+        (zone.crew_utilisation, zone.crew_mean_wait_h)
+        for zone in e.zones
+        if zone.crew_utilisation is not None and zone.crew_mean_wait_h is not None
+    }
+    texts = [
+        f"busy {percent(busy)} of the time, mean wait {units.show(wait, units.TIME)}" for busy, wait in sorted(known)
+    ]
+    return "; ".join(texts) or None
 
 
 def losses_bars(evaluation: Evaluation) -> Table:

@@ -9,9 +9,10 @@ import numpy as np
 
 from spareopt.candidates import Model, score_zone
 from spareopt.decisions import ZoneChoice
+from spareopt.exact import ZoneScores
 from spareopt.instance import BlockDesign, Instance, RepairPlan, Zone
 from spareopt.power import rack_draw
-from spareopt.topology import zone_structure
+from spareopt.topology import ZoneStructure, zone_structure
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class ScoredChoice:
     design: BlockDesign
     plan: RepairPlan
     limit: float
+    structure: ZoneStructure
     row: dict[str, Any]
-    method: str
+    scores: ZoneScores
 
     @property
     def log_up(self) -> float:
@@ -42,12 +44,12 @@ def score_choice(instance: Instance, choice: ZoneChoice, model: Model) -> Scored
     if limit is None:
         limit = np.nan if design.power is None else design.power.gpu_full_limit
     structure = zone_structure(instance, zone, design, choice.racks)
-    columns, method = score_zone(
+    columns, scores = score_zone(
         instance, zone, design, structure, choice.racks, choice.intra_block_spares,
         np.array([choice.inter_block_spares], dtype=np.int64), plan, np.array([limit]), model,
     )  # fmt: skip
     row = {name: np.atleast_1d(values)[0].item() for name, values in columns.items()}
-    return ScoredChoice(choice, zone, design, plan, float(limit), row, method)
+    return ScoredChoice(choice, zone, design, plan, float(limit), structure, row, scores)
 
 
 def rack_power(s: ScoredChoice) -> float | None:

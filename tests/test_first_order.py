@@ -160,7 +160,7 @@ def test_zone_scores_are_the_published_formulas() -> None:
     scores = zone_scores(structure(1 / INPUTS["tray_mtbf_h"]), repair, 4, np.array([3, 4]))
     assert scores.unavailability[1] == pytest.approx(row["zone_blocking_probability"], rel=1e-7)
     assert 4 * scores.rate[1] == pytest.approx(row["interruption_rate_per_h"], rel=1e-7)
-    assert scores.method == "published first-order closed form"
+    assert scores.availability_method == scores.rate_method == "published first-order closed form"
 
 
 def test_zone_scores_reach_and_edges() -> None:
