@@ -23,7 +23,7 @@ from spareopt.availability import (
     working_probabilities,
     zone_shortfall,
 )
-from spareopt.exact import repair_times, zone_scores
+from spareopt.exact import zone_repair, zone_scores
 from spareopt.instance import Instance
 from spareopt.reading import read_instance
 from spareopt.topology import zone_structure
@@ -493,7 +493,7 @@ def test_every_state_of_a_zone_of_an_instance(
                 sets[sum(1 << block for block in up)] += weight
     site = zone_of(racks, blocks_per_rack, tuple(f"{span} racks" for span in spans))
     structure = zone_structure(site, site.zones[0], site.designs[0], racks)
-    scores = zone_scores(structure, repair_times(site, site.repair_plans[0]), intra, np.arange(blocks))
+    scores = zone_scores(structure, zone_repair(site, site.repair_plans[0]), intra, np.arange(blocks))
     for r in range(blocks):
         enough, charged = 0.0, 0.0
         for mask, probability in sets.items():

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.evaluation import Evaluation
 from spareopt.evaluation import evaluate as evaluate_plan
+from spareopt.exact import ZoneRepair
 from spareopt.first_order import block_mtbf, interruption_rate, tray_first_passage, zone_blocking, zone_scores
 from spareopt.reading import read_instance
 from spareopt.recovery import Checkpointing
@@ -150,13 +151,18 @@ def structure(tray_rate: float, faults: tuple[str, ...] = ("rack",)) -> ZoneStru
     return cast(ZoneStructure, SimpleNamespace(domains=domains, trays_per_block=36, tray_rate=tray_rate, blocks=256))
 
 
+def repaired(**hours: float) -> ZoneRepair:
+    """Ample crews with these mean repair times."""
+    return ZoneRepair(hours, dict.fromkeys(hours, 0.0))
+
+
 def test_zone_scores_are_the_published_formulas() -> None:
     """Proves that scoring a zone gives the paper's blocking and a quarter of its interruption rate, for a vector of R.
 
     If it broke, ``--model first-order`` would not be the paper.
     """
     row = next(row for row in PAPER["rows"] if (row["K"], row["I"]) == (36, 4))
-    repair = {"tray": INPUTS["mttr_h"], "rack": INPUTS["mttr_h"]}
+    repair = repaired(tray=INPUTS["mttr_h"], rack=INPUTS["mttr_h"])
     scores = zone_scores(structure(1 / INPUTS["tray_mtbf_h"]), repair, 4, np.array([3, 4]))
     assert scores.unavailability[1] == pytest.approx(row["zone_blocking_probability"], rel=1e-7)
     assert 4 * scores.rate[1] == pytest.approx(row["interruption_rate_per_h"], rel=1e-7)
@@ -168,7 +174,7 @@ def test_zone_scores_reach_and_edges() -> None:
 
     If it broke, cooling units would silently never fail in the first-order model.
     """
-    repair = {"tray": 24.0}
+    repair = repaired(tray=24.0)
     with pytest.raises(ValueError, match="cooling"):
         zone_scores(structure(1e-4, ("rack", "cooling")), repair, 1, np.array([1]))
     scores = zone_scores(structure(0.0, ()), repair, 1, np.array([0, 1]))
@@ -185,7 +191,7 @@ def test_unequal_repair_times_are_weighted_by_causes() -> None:
     mtbf = block_mtbf(passage, 1 / INPUTS["rack_mtbf_h"])
     mean_repair = (12.0 / passage + 72.0 / INPUTS["rack_mtbf_h"]) * mtbf
     expected = zone_blocking(256, np.array([4, 9]), mtbf, mean_repair)
-    scores = zone_scores(structure(1 / INPUTS["tray_mtbf_h"]), {"tray": 12.0, "rack": 72.0}, 1, np.array([4, 9]))
+    scores = zone_scores(structure(1 / INPUTS["tray_mtbf_h"]), repaired(tray=12.0, rack=72.0), 1, np.array([4, 9]))
     np.testing.assert_allclose(scores.unavailability, expected, rtol=1e-12)
 
 
