@@ -22,6 +22,9 @@ only used while available.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]`
 :math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and :math:`e^h q + q_{max} (e^x - e^h)`
 (McCormick); replacing :math:`e^x` by its tangents at l and h keeps both below it, and exact at the piece's ends.
 
+Totals of whole numbers of the candidates (racks, spare blocks) are variables of their own.  They follow from the
+counts and change no optimum, but a branch on a total settles many nearly equal counts at once.
+
 Ratio: the objective is :math:`v - \ln C`, with :math:`-\ln C` (convex) over-estimated by its secant in one of the
 pieces of C.  The logarithm of a ratio is a difference of logarithms, so one model gives the ratio's bound directly.
 """
@@ -127,6 +130,8 @@ class Selection:
     budgets: tuple[Budget, ...] = ()
     cost: Cost | None = None
     energy: Energy | None = None
+    totals: tuple[NDArray[np.int64], ...] = ()
+    """Whole numbers of each candidate whose totals over all members are made variables, to be branched on."""
     excluded: tuple[tuple[Mapping[int, int], int], ...] = field(default=())
     """Plans cut off: the count of each chosen candidate, and the option."""
 
@@ -176,14 +181,19 @@ def build(selection: Selection) -> pyo.ConcreteModel:
 
     model.budget = pyo.ConstraintList()
     for budget in selection.budgets:
-        size = max(abs(budget.bound), 1e-300)
-        used = total(budget.coefficients / size) + by_option(tuple(part / size for part in budget.option_part))
+        size = abs(budget.bound) or float(np.abs(budget.coefficients).max()) or 1.0
+        coefficients = budget.coefficients / size
+        if budget.sense == "<=" and coefficients.min() >= 0:
+            coefficients = np.minimum(coefficients, 2.0)  # twice the bound breaks it as surely as a million times
+        used = total(coefficients) + by_option(tuple(part / size for part in budget.option_part))
         used = used + (energy / size if budget.with_energy else 0.0)
         bound = budget.bound / size
         model.budget.add(used <= bound + ROUNDING if budget.sense == "<=" else used >= bound - ROUNDING)
     if selection.log_target is not None:
         model.target = pyo.Constraint(expr=sum(value) >= selection.log_target - ROUNDING)
     _add_excluded(model, selection)
+    if selection.totals:
+        _add_totals(model, selection, total)
 
     if selection.goal == "value":
         model.objective = pyo.Objective(expr=sum(value), sense=pyo.maximize)
@@ -313,6 +323,17 @@ def _add_log_cost(model: pyo.ConcreteModel, cost: Any, edges: tuple[float, ...])
         model.cost_line.add(model.cost[k] >= low * model.cost_piece[k])
         model.cost_line.add(model.cost[k] <= high * model.cost_piece[k])
         model.cost_line.add(model.minus_log_cost[k] <= slope * model.cost[k] + intercept * model.cost_piece[k])
+
+
+def _add_totals(model: pyo.ConcreteModel, selection: Selection, total: Any) -> None:
+    """Totals that follow from the counts: branching on them settles many near-equal counts at once."""
+    everyone = sum(selection.members)
+    model.total = pyo.Var(range(len(selection.totals)), domain=pyo.NonNegativeIntegers)
+    model.total_sum = pyo.ConstraintList()
+    for k, numbers in enumerate(selection.totals):
+        steps = (numbers - numbers.min()) // max(int(np.gcd.reduce(numbers - numbers.min())), 1)
+        model.total[k].setub(int(everyone * steps.max()))
+        model.total_sum.add(model.total[k] == total(steps.astype(float)))
 
 
 def _add_excluded(model: pyo.ConcreteModel, selection: Selection) -> None:

@@ -12,7 +12,7 @@ box of all N and Λ the other zones can have: comparing the four corners is enou
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -23,37 +23,47 @@ from spareopt.recovery import Checkpointing, Curvature
 from spareopt.units import HOURS_PER_YEAR
 
 Array = NDArray[np.float64]
+Going = Callable[[float], bool]
+CHECK_EVERY = 32  # kept rows
 COMPACT_AT = 0.25  # share of discarded rows at which the arrays are made smaller
 
 
-def prune(candidates: Candidates, schemes: Iterable[Checkpointing]) -> pd.Series:
-    """For each candidate (by row), the row of a kept one that dominates it, or −1 where it is kept itself."""
+def prune(candidates: Candidates, schemes: Iterable[Checkpointing], going: Going | None = None) -> pd.Series:
+    """For each candidate (by row), the row of a kept one that dominates it, or −1 where it is kept itself.
+
+    ``going`` is as in :func:`pareto`.
+    """
     table = candidates.table
     dominated_by = pd.Series(-1, index=table.index)
     schemes = list(schemes)
     for z, rows in table.groupby("zone", sort=True):
         keys = _comparison_keys(candidates, int(z), rows, schemes)
-        winner = pareto(keys)
+        winner = pareto(keys, going)
         dominated_by.loc[rows.index] = np.where(winner < 0, -1, rows.index.to_numpy()[winner])
     return dominated_by
 
 
-def pareto(keys: Array) -> NDArray[np.int64]:
+def pareto(keys: Array, going: Going | None = None) -> NDArray[np.int64]:
     """For each row of ``keys`` (larger is better in every column) a row that is nowhere worse, or −1 if none is.
 
     Of equal rows the first is kept.  Rows named as dominating are themselves kept.  Rows are taken in order of merit,
-    so that each one taken is kept for good and discards, among those left, all that it dominates.
+    so that each one taken is kept for good and discards, among those left, all that it dominates.  ``going`` is told
+    now and then the share that is done; where it returns False the rest is kept as it is, which is sound.
     """
     columns = _distinct(keys)
     dominated_by = np.full(len(keys), -1, dtype=np.int64)
     alive = np.argsort(-_merit(columns, len(keys)), kind="stable")
     left = [np.ascontiguousarray(column[alive]) for column in columns]
+    kept = 0
     here = 0  # rows before this place are kept; rows of ``alive`` that are marked are gone
     gone = np.zeros(len(alive), dtype=bool)
     while here < len(alive):
         if gone[here]:
             here += 1
             continue
+        kept += 1
+        if going is not None and kept % CHECK_EVERY == 0 and not going(1.0 - (~gone[here:]).sum() / len(keys)):
+            break
         worse = ~gone[here + 1 :]
         for column in left:
             worse &= column[here + 1 :] <= column[here]

@@ -33,7 +33,8 @@ SHARED_WORK = "exact if crews divide their time evenly over all open trays and r
 PART_TIME = "approximation: crews on duty for part of the week work all week at a slower pace"
 SHARED_DOMAINS = (
     "approximation: domains that hold several blocks are charged with the mean probability that they hold a working "
-    "one, working blocks uniform over the usable ones of a zone that is not short"
+    "one, working blocks uniform over the usable ones of a zone that is not short; it over-estimates the rate, in "
+    "trials by about 1 % with a quarter of the blocks spare and by up to a third with half of them spare"
 )
 
 

@@ -33,7 +33,7 @@ class LimitSlack(BaseModel):
 
 def rounding(limit: str, bound: float) -> float:
     """How far a value may be beyond a limit for rounding alone; for the availability, beyond the unavailability."""
-    return LIMIT_TOLERANCE * (1.0 - bound if limit == "availability" else max(1.0, abs(bound)))
+    return LIMIT_TOLERANCE * (1.0 - bound if limit == "availability" else abs(bound))
 
 
 def limit_slacks(

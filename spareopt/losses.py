@@ -31,7 +31,7 @@ def stranded_blocks(
     """
     me = scored[place]
     spares, count = me.choice.inter_block_spares, me.choice.count
-    if instance.placement_group is None or spares == 0:
+    if spares == 0:
         return 0
     fewer = np.arange(spares + 1, dtype=np.int64)
     columns, _ = score_zone(

@@ -6,14 +6,22 @@ import time
 
 from spareopt.candidates import Model, checkpointing, enumerate_candidates
 from spareopt.dominance import prune
-from spareopt.errors import InfeasibleError, InterruptedError_, LimitError, SolverError, SpareoptError
+from spareopt.errors import (
+    Fault,
+    InfeasibleError,
+    InputError,
+    InterruptedError_,
+    LimitError,
+    SolverError,
+    SpareoptError,
+)
 from spareopt.evaluation import decisions_of, evaluate
 from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.plan import INTERRUPTED, Audit, CandidateCounts, Certificate, Plan, Provenance, ZonesAlike, versions
 from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, optimistic_log_goodput
-from spareopt.search import DEFAULT_GAP, OnProgress, Search, SolveProgress
+from spareopt.relaxation import Refinement, cost_range, optimistic_log_goodput
+from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress
 
 WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
@@ -49,16 +57,29 @@ def solve(
     if hopeless := out_of_reach(candidates):
         raise InfeasibleError("; ".join(hopeless))
     schemes = [checkpointing(plan, model) for plan in instance.checkpoint_plans]
+
+    told = 0.0
+
+    def going(share: float) -> bool:
+        nonlocal told
+        if elapsed() - told > REPORT_EVERY:
+            told = elapsed()
+            report(SolveProgress(f"pruning {len(candidates.table):,} candidates, {share:.0%} done", told))
+        return time_limit is None or elapsed() < time_limit
+
     report(SolveProgress(f"pruning {len(candidates.table):,} candidates", elapsed()))
-    dominated_by = prune(candidates, schemes)
+    dominated_by = prune(candidates, schemes, going)
     pruned = elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
     if optimistic_log_goodput(problem) < WORTHLESS:
         raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
+    if problem.goal == "ratio" and cost_range(problem)[0] <= 0:
+        message = "goodput_per_dollar needs a cost above zero, but a choice costs nothing; state rack_price"
+        raise InputError(instance.name, [Fault("objective.kind", message)])
     search = Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)
     search.run()
     if search.best is None:
-        raise _failure(search, instance)
+        raise _failure(search, instance, model)
     counts, option = search.best.counts, search.best.option
     decisions = decisions_of(candidates, search.problem.by_row(counts), instance.checkpoint_plans[option].name)
     evaluation = evaluate(instance, decisions, model=model)
@@ -122,22 +143,25 @@ def _zones_alike(problem: Problem) -> ZonesAlike | None:
     return ZonesAlike(decisions=decisions, value=problem.objective_value(outcome.score))
 
 
-def _failure(search: Search, instance: Instance) -> SpareoptError:
+def _failure(search: Search, instance: Instance, model: Model) -> SpareoptError:
     """Why there is no plan."""
     if search.infeasible:
-        return InfeasibleError(_unreachable_target(search, instance) or why_infeasible(search.problem.candidates))
+        return InfeasibleError(
+            _unreachable_target(search, instance, model) or why_infeasible(search.problem.candidates)
+        )
     if search.status == INTERRUPTED:
         return InterruptedError_("interrupted before any plan was found")
     return LimitError(f"the time limit of {search.time_limit:g} s was reached before any plan was found")
 
 
-def _unreachable_target(search: Search, instance: Instance) -> str | None:
+def _unreachable_target(search: Search, instance: Instance, model: Model) -> str | None:
     """For a goodput target, the best goodput that the other limits allow; None where they allow none."""
     target = instance.objective.goodput_target
     if target is None:
         return None
     try:
-        best = solve(instance.model_copy(update={"objective": Objective(kind="goodput")}), seed=search.seed)
+        without = instance.model_copy(update={"objective": Objective(kind="goodput")})
+        best = solve(without, seed=search.seed, model=model, time_limit=search.remaining())
     except SpareoptError:
         return None
     reach = f"within the other limits the best is {best.certificate.bound:,.1f}"

@@ -165,13 +165,34 @@ class Problem:
                 scores.append(log_goodput)
             else:
                 scores.append(-whole if self.goal == "cost" else log_goodput + np.log(HOURS_PER_YEAR / whole))
-        order = np.argsort(-np.concatenate(scores), kind="stable")[:MOST_TRIES]
+        allowed = np.tile(self._alike_within_limits(number), len(scores))
+        values = np.where(allowed, np.concatenate(scores), -np.inf)
+        order = np.argsort(-values, kind="stable")[: min(MOST_TRIES, int(allowed.sum()))]
         for place in order:
             option, candidate = divmod(int(place), len(self.rows))
             outcome = self.outcome({candidate: self.members[0]}, option)
             if outcome.feasible:
                 return outcome
         return None
+
+    def _alike_within_limits(self, number: float) -> NDArray[np.bool_]:
+        """Which candidates, taken ``number`` times, meet the limits on what is bought and drawn, rounding aside."""
+        limits = self.candidates.instance.limits
+        pue = self.candidates.instance.power.pue
+        rows = (
+            ("capital", limits.capital),
+            ("it_power_kw", limits.it_power),
+            ("it_power_kw", None if limits.site_power is None else limits.site_power / pue),
+            ("racks", limits.floor),
+            ("working_gpus", limits.working_gpus.maximum),
+        )
+        allowed = np.ones(len(self.rows), dtype=bool)
+        for column, bound in rows:
+            if bound is not None:
+                allowed &= number * self.column(column) <= bound * (1 + 1e-6)
+        if limits.working_gpus.minimum is not None:
+            allowed &= number * self.column("working_gpus") >= limits.working_gpus.minimum
+        return allowed
 
     def _within_limits(self, total: object, working: float, log_up: float, yearly: float, log_goodput: float) -> bool:
         instance = self.candidates.instance
@@ -209,7 +230,7 @@ class Problem:
     def gap(self, score: float, bound: float) -> float:
         """|bound − value| / |value| in the objective's own unit, from a score and a bound on scores."""
         if self.goal == "cost":
-            return abs(bound - score) / abs(score)
+            return 0.0 if bound == score else abs(bound - score) / abs(score) if score else float("inf")
         return abs(expm1(bound - score))
 
     def subset(self, keep: NDArray[np.int64]) -> Problem:

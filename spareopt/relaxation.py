@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import log
+from math import log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from spareopt.formulations.selection import (
     Selection,
     SlowestScale,
 )
+from spareopt.limits import rounding
 from spareopt.problem import Outcome, Problem
 from spareopt.recovery import Checkpointing, Curvature
 from spareopt.units import HOURS_PER_YEAR
@@ -157,6 +158,7 @@ class Refinement:
             budgets=tuple(_budgets(problem, unit_cost)),
             cost=cost,
             energy=energy,
+            totals=() if alone else _totals(problem),
             excluded=self.excluded,
         )
 
@@ -254,6 +256,12 @@ def _pieces(scheme: Checkpointing, option: int, low: float, high: float, points:
     return [Piece(option, left, right, tuple(scheme.over_estimators(left, right))) for left, right in pairwise(edges)]
 
 
+def _totals(problem: Problem) -> tuple[NDArray[np.int64], ...]:
+    """The numbers bought, where candidates differ in them."""
+    columns = (problem.table[name].to_numpy(dtype=np.int64) for name in ("racks", "inter_block_spares"))
+    return tuple(numbers for numbers in columns if numbers.min() < numbers.max())
+
+
 def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:
     """The instance's limits as rows."""
     instance = problem.candidates.instance
@@ -277,7 +285,8 @@ def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:
     if limits.working_gpus.maximum is not None:
         budgets.append(Budget("working_gpus.maximum", working, float(limits.working_gpus.maximum)))
     if limits.availability is not None:
-        floor = log(limits.availability) - problem.site[0]
+        allowed = 1.0 - limits.availability + rounding("availability", limits.availability)
+        floor = log1p(-allowed) - problem.site[0]
         # a zone below twice the floor breaks it whatever the others do: no coefficient need be larger
         budgets.append(Budget("availability", np.maximum(problem.log_up, -2.0 * abs(floor)), floor, ">="))
     return budgets

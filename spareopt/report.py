@@ -175,7 +175,7 @@ def _table(*headers: str, left: Iterable[str] = ()) -> Table:
 
 def decisions_table(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> Table:
     """What to buy and how to run it, a row per zone choice; a class that is split has its rows together."""
-    stranding = instance.placement_group is not None
+    stranding = instance.placement_group is not None or any(zone.stranded_blocks for zone in evaluation.zones)
     headers = ["zone", "zones", "design", "racks\nper zone", "I: spare\ntrays/block", "R: spare\nblocks/zone"]
     headers += ["of them\nstranded"] if stranding else []
     table = _table(*headers, "repair plan", "GPU\nlimit", left=("zone", "design", "repair plan"))

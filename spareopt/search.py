@@ -86,8 +86,9 @@ class Search:
                 if self._closed():
                     self.status = PROVEN
                     return
-            remaining = self._remaining()
+            remaining = self.remaining()
             if remaining is not None and remaining <= 0:
+                self.best = self.best or self.problem.uniform()
                 return
             record = self._select(remaining)
             self.rounds += 1
@@ -109,7 +110,7 @@ class Search:
             assert outcome is not None
             self._refine(outcome)
 
-    def _remaining(self) -> float | None:
+    def remaining(self) -> float | None:
         """Seconds left of the time limit, at least 0; None without one."""
         if self.time_limit is None:
             return None
@@ -148,6 +149,8 @@ class Search:
         less, so this is repeated with denser pieces over the narrower range.
         """
         for _ in range(SCREENS):
+            if self.remaining() == 0:
+                return
             if len(self.problem.rows) <= FEW_CANDIDATES:
                 return
             selection = self.refinement.selection(self.problem)
@@ -184,7 +187,7 @@ class Search:
             model,
             cases,
             list(model.n.values()),
-            time_limit=self._remaining(),
+            time_limit=self.remaining(),
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
         )
         for i, relaxation in enumerate(relaxations):
@@ -209,7 +212,7 @@ class Search:
             record = solve_milp(
                 model,
                 abs_gap=tolerance,
-                time_limit=self._remaining(),
+                time_limit=self.remaining(),
                 seed=self.seed,
                 feasibility_tolerance=FEASIBILITY_TOLERANCE,
                 options={"mip_max_nodes": FIRST_NODES},

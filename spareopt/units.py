@@ -98,6 +98,8 @@ def parse(value: object, kind: Kind, currency: str = "USD") -> float:
             raise ValueError(f'expected {kind.name} such as "{kind.example}"')
         factor /= per
     result = number * factor
+    if factor != 1.0:
+        result = float(f"{result:.15g}")  # 700 W and 0.7 kW are one number
     if not math.isfinite(result):
         raise ValueError(f"expected a finite number, such as {kind.example!r}")
     return result + 0.0  # no negative zero

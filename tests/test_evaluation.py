@@ -361,7 +361,8 @@ def test_stranded_blocks_by_direct_search(design: str, intra: int, inter: int) -
     assert result.zones[0].stranded_blocks == stranded
     working_per_block = result.zones[0].working_gpus / (256 * int(72 / int(design[-2:])) - inter)
     assert result.losses["stranded_blocks"] == pytest.approx(4 * stranded * working_per_block / result.gpus, rel=1e-12)
-    assert published(design, intra, inter, placement_group=None).losses["stranded_blocks"] == 0.0
+    # more spares than the best are stranded whatever made the planner hold them
+    assert published(design, intra, inter, placement_group=None).zones[0].stranded_blocks == stranded
 
 
 def test_placement_left_over_is_reported() -> None:

@@ -66,9 +66,18 @@ def test_the_same_input_gives_the_same_bytes() -> None:
 
 
 def test_a_limit_without_a_plan_is_an_error() -> None:
-    """Proves that no time at all ends in a refusal, not in an unproven plan."""
+    """Proves that no time at all ends in a refusal where a plan takes a search: with several zone classes."""
+    zones = [{"name": "east", "racks": 64}, {"name": "west", "racks": 64}]
     with pytest.raises(LimitError, match="time limit"):
-        solve(read_instance("academic-1k"), time_limit=1e-6)
+        solve(read_instance("academic-1k", overrides={"zones": zones}), time_limit=1e-6)
+
+
+def test_no_time_gives_the_best_plan_with_all_zones_alike() -> None:
+    """Proves that a limit reached while pruning still gives a plan, unproven, with a bound that holds."""
+    instance = read_instance("power-capped-20mw")
+    plan = solve(instance, time_limit=0.3)
+    assert plan.certificate.status == "limit reached"
+    assert plan.certificate.value <= 11614.9385 <= plan.certificate.bound
 
 
 def test_a_limit_with_a_plan_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

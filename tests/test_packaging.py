@@ -22,8 +22,19 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> subprocess.Compl
     )
 
 
+def litter() -> set[Path]:
+    """What a build from the checkout itself leaves there."""
+    return {path for pattern in ("build", "*.egg-info", "*/*.egg-info") for path in ROOT.glob(pattern)}
+
+
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def before() -> set[Path]:
+    """What an installation left in the checkout before these tests."""
+    return litter()
+
+
+@pytest.fixture(scope="module")
+def wheel(before: set[Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from a copy of what git would commit, so that the checkout stays clean."""
     folder = tmp_path_factory.mktemp("wheel")
     listed = run("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT)
@@ -97,8 +108,7 @@ def test_ruff_is_clean(command: tuple[str, ...]) -> None:
     assert result.returncode == 0, result.stdout + result.stderr
 
 
-def test_the_checkout_stays_clean(installed: Path) -> None:
-    """Proves that building the wheel leaves no build folder or egg-info in the checkout."""
+def test_the_checkout_stays_clean(before: set[Path], installed: Path) -> None:
+    """Proves that building the wheel leaves nothing in the checkout, whatever an installation left there before."""
     assert installed.is_dir()
-    assert not (ROOT / "build").exists()
-    assert not list(ROOT.glob("formulations/*.egg-info")) + list(ROOT.glob("instances/*.egg-info"))
+    assert litter() == before

@@ -253,7 +253,7 @@ def test_should_stop_keeps_incumbent() -> None:
     assert (record.status, record.has_incumbent) == (Status.INTERRUPTED, True)
     assert record.objective == pytest.approx(pyo.value(model.cost))
     assert record.bound is not None and record.bound > pyo.value(model.cost)
-    assert 0.2 < record.seconds < 5
+    assert record.seconds < 10  # stopped, not ended by the limit
 
 
 def test_should_stop_reaches_an_lp() -> None:
