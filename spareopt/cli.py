@@ -366,4 +366,7 @@ def new(file: str, template: str) -> None:
     from spareopt.reading import new_instance  # noqa: PLC0415
 
     new_instance(file, template)
-    click.echo(f"Wrote {file}. Edit it, then: spareopt validate {file} && spareopt solve {file}")
+    click.echo(
+        f"Wrote {file} with all figures, notes and scenarios of {template}: replace them by your own, then: "
+        f"spareopt validate {file} && spareopt solve {file}"
+    )

@@ -176,3 +176,28 @@ def beyond_choices(instance: Instance, decisions: Decisions) -> list[str]:
             if all(abs(choice.gpu_limit - limit) > 1e-9 for limit in limits):
                 notes.append(f"{choice.zone}: gpu_limit {choice.gpu_limit * 1000:g} W")
     return notes
+
+
+def at_the_edge(instance: Instance, decisions: Decisions) -> list[str]:
+    """Decisions at an end of what the instance offers, where offering more might give a better plan, in words.
+
+    The natural ends are none: no spares, and the full GPU limit.
+    """
+    designs = {design.name: design for design in instance.designs}
+    zones = {zone.name: zone for zone in instance.zones}
+    notes: dict[str, None] = {}
+    for choice in decisions.zones:
+        design, racks = designs[choice.design], zones[choice.zone].racks
+        intra, inter = design.intra_block_spares, design.inter_block_spares
+        ends = [
+            ("racks", choice.racks, racks, (min(racks), max(racks))),
+            ("intra_block_spares", choice.intra_block_spares, intra, (max(intra),)),
+            ("inter_block_spares", choice.inter_block_spares, inter, (max(inter),)),
+        ]
+        for field, value, offered, edges in ends:
+            if len(offered) > 1 and value in edges:
+                notes[f"{choice.zone}: {field} {value}"] = None
+        limits = design.power.gpu_limits if design.power is not None else None
+        if limits and len(limits) > 1 and choice.gpu_limit is not None and choice.gpu_limit <= min(limits):
+            notes[f"{choice.zone}: gpu_limit {choice.gpu_limit * 1000:g} W"] = None
+    return list(notes)

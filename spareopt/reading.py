@@ -161,6 +161,7 @@ def new_instance(file: str | Path, template: str) -> None:
     load_yaml(source, template)
     text = source.read_text(encoding="utf-8-sig")
     text = re.sub(r"(?m)^name: .*$", f'name: "{name}"', text, count=1)
+    text = re.sub(r"(?m)^description: .*$", f'description: "TODO: made from {template}"', text, count=1)
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)

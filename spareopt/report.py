@@ -14,7 +14,7 @@ from rich.tree import Tree
 
 from spareopt import units
 from spareopt.comparison import objective_value
-from spareopt.decisions import Decisions
+from spareopt.decisions import Decisions, at_the_edge
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
 from spareopt.limits import LimitSlack
@@ -60,6 +60,7 @@ def plan_text(plan: Plan, instance: Instance) -> str:
         *headline(plan),
         *_body(plan.decisions, plan.evaluation, instance),
         *certificate_text(plan),
+        *_edge_note(plan.decisions, instance),
         *method_text(plan.evaluation, instance),
     )
 
@@ -344,6 +345,14 @@ def certificate_text(plan: Plan) -> list[str]:
     if plan.zones_alike is not None:
         lines.append(_alike_text(plan.zones_alike, c, plan.evaluation.currency))
     return [*map(_prose, lines), ""]
+
+
+def _edge_note(decisions: Decisions, instance: Instance) -> list[str]:
+    """That the best of what is offered stands at its end: offering more might be better."""
+    edges = at_the_edge(instance, decisions)
+    if not edges:
+        return []
+    return [_prose(f"At the edge of the choices, where offering more may give a better plan: {'; '.join(edges)}."), ""]
 
 
 def _alike_text(alike: ZonesAlike, c: Certificate, currency: str) -> str:

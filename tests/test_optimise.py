@@ -244,3 +244,26 @@ def test_an_availability_floor_of_many_nines_is_held() -> None:
     instance = read_instance("gb200-4x256", overrides={"limits.availability": 0.9999999999})
     worse = spareopt.evaluate(instance, plan.decisions.model_copy(update={"zones": tuple(fewer)}))
     assert [limit.limit for limit in worse.violated] == ["availability"]
+
+
+@pytest.mark.parametrize("limit", ["capital", "it_power", "yearly_cost"])
+def test_a_limit_of_zero_is_infeasible_not_a_crash(limit: str) -> None:
+    """Proves that a cap of nothing ends in words: scaled by its bound, it would give the solver infinite numbers."""
+    zero = {"capital": "0 $", "it_power": "0 W", "yearly_cost": "0 $ per year"}[limit]
+    with pytest.raises(InfeasibleError, match=rf"limits\.{limit}: the least possible"):
+        solve(read_instance("power-capped-20mw", overrides={f"limits.{limit}": zero, "zones.hall.racks": 80}))
+
+
+def test_free_racks_have_no_goodput_per_dollar() -> None:
+    """Proves that a ratio over a cost of nothing is refused in words, and that least cost of nothing is found."""
+    data = random_instance(3, "goodput_per_dollar")
+    free = {f"designs.{i}.rack_price": "0 $" for i in range(len(data["designs"]))}
+    free |= {"economics": None, "power.energy_price": None, "limits": None}
+    for i in range(len(data["repair_plans"])):
+        free[f"repair_plans.{i}.yearly_cost"] = "0 $ per year"
+    for i in range(len(data["checkpoint_plans"])):
+        free[f"checkpoint_plans.{i}.yearly_cost"] = "0 $ per year"
+    with pytest.raises(spareopt.InputError, match="needs a cost above zero"):
+        solve(read_instance(data, overrides=free))
+    least = free | {"objective.kind": "cost", "objective.goodput_target": 1.0}
+    assert solve(read_instance(data, overrides=least)).certificate.value == 0.0

@@ -280,7 +280,9 @@ def test_new_instance_is_a_readable_copy(tmp_path: Path) -> None:
     new_instance(file, "academic-1k")
     copied = read_instance(file)
     assert copied.name == "2026"
-    assert copied.model_copy(update={"name": "academic-1k"}) == read_instance("academic-1k")
+    assert copied.description == "TODO: made from academic-1k"  # not another cluster's, printed as one's own
+    shipped = read_instance("academic-1k")
+    assert copied.model_copy(update={"name": "academic-1k", "description": shipped.description}) == shipped
     assert "# Sources" in file.read_text(encoding="utf-8")
     for again, message in ((file, "already exists"), (tmp_path / "a!.yaml", "can't name an instance")):
         with pytest.raises(InputError, match=message):
@@ -385,3 +387,12 @@ def test_show(value: float, kind: units.Kind, text: str) -> None:
 def test_show_in_another_currency() -> None:
     """Money is shown in the instance's own currency."""
     assert units.show(3.9e6, units.MONEY, "EUR") == "3.9 M€"
+
+
+def test_the_same_power_in_other_units_is_the_same_instance() -> None:
+    """Proves that 700 W and 0.7 kW hash alike: a thousandth is no exact float, and the product is rounded back."""
+    hashes = {
+        read_instance("h100-100k", overrides={"designs.hgx-h100.power.gpu_full_limit": text}).input_hash()
+        for text in ("700 W", "0.7 kW", "0.0007 MW")
+    }
+    assert len(hashes) == 1
