@@ -111,6 +111,11 @@ class Evaluation(BaseModel):
         """The limits that the plan breaks."""
         return [limit for limit in self.limits if limit.violated]
 
+    def score_table(self) -> pd.DataFrame:
+        """Every single number of the score, by its field's name (which holds its unit); unknown ones are left out."""
+        numbers = {name: value for name, value in self if isinstance(value, int | float)}
+        return pd.DataFrame({"quantity": list(numbers), "value": list(numbers.values())}, dtype=object)
+
     def losses_table(self) -> pd.DataFrame:
         """The loss shares and the GPUs they amount to."""
         shares = list(self.losses.values())

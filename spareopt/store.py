@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pandas as pd
 from pydantic import ValidationError
 
 from spareopt.errors import Fault, InputError
@@ -66,6 +67,10 @@ def _write_files(plan: Plan, instance: Instance, folder: Path) -> None:
     (folder / "plan.json").write_text(plan.to_json(), encoding="utf-8")
     resolved = json.dumps(instance.resolved(), indent=2, ensure_ascii=False) + "\n"
     (folder / "instance.json").write_text(resolved, encoding="utf-8")
+    pd.DataFrame([dict(choice) for choice in plan.decisions.zones]).assign(
+        checkpoint_plan=plan.decisions.checkpoint_plan
+    ).rename(columns={"gpu_limit": "gpu_limit_kw"}).to_csv(folder / "decisions.csv", index=False)
+    plan.evaluation.score_table().to_csv(folder / "score.csv", index=False)
     plan.evaluation.losses_table().to_csv(folder / "losses.csv", index=False)
     plan.evaluation.limits_table().to_csv(folder / "limits.csv", index=False)
     seconds: dict[str, float] = {}

@@ -20,8 +20,8 @@ from spareopt.plan import Plan
 from spareopt.reading import read_instance
 from spareopt.store import TIMED, check_new_folder, read_plan, write_plan
 
-FILES = ["candidates.csv", "dominated.csv", "instance.json", "limits.csv", "losses.csv", "manifest.json", "model.lp"]
-FILES += ["plan.json", "solver.log"]
+FILES = ["candidates.csv", "decisions.csv", "dominated.csv", "instance.json", "limits.csv", "losses.csv"]
+FILES += ["manifest.json", "model.lp", "plan.json", "score.csv", "solver.log"]
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,12 @@ def test_tables_agree_with_the_plan(plan: Plan, folder: Path) -> None:
     fields = ["zone", "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan"]
     chosen = (kept[fields] == [getattr(choice, field) for field in fields]).all(axis=1)
     assert (kept.loc[chosen, "gpu_limit_kw"] == choice.gpu_limit).sum() == 1
+    decided, score = pd.read_csv(folder / "decisions.csv"), pd.read_csv(folder / "score.csv", index_col="quantity")
+    assert [decided.loc[0, field] for field in fields] == [getattr(choice, field) for field in fields]
+    assert decided.loc[0, "gpu_limit_kw"] == choice.gpu_limit
+    assert decided.loc[0, "checkpoint_plan"] == plan.decisions.checkpoint_plan
+    assert score.loc["goodput", "value"] == plan.evaluation.goodput
+    assert score.loc["cost_per_year", "value"] == plan.evaluation.cost_per_year
     losses = pd.read_csv(folder / "losses.csv")
     assert dict(zip(losses["loss"], losses["share"], strict=True)) == plan.evaluation.losses
     assert losses["gpus"].sum() == pytest.approx(plan.evaluation.gpus)
@@ -152,7 +158,15 @@ def test_a_plan_that_was_read_back_can_be_written_again(plan: Plan, instance: In
     """Proves that a plan without its audit is written with what it has: no candidates, no model, the same plan.json."""
     again = write_plan(Plan.model_validate_json(plan.to_json()), instance, tmp_path / "again")
     names = sorted(path.name for path in again.iterdir())
-    assert names == ["instance.json", "limits.csv", "losses.csv", "manifest.json", "plan.json"]
+    assert names == [
+        "decisions.csv",
+        "instance.json",
+        "limits.csv",
+        "losses.csv",
+        "manifest.json",
+        "plan.json",
+        "score.csv",
+    ]
     assert read_plan(again).to_json() == plan.to_json()
 
 
