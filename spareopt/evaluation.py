@@ -19,7 +19,7 @@ from spareopt.limits import LimitSlack, limit_slacks
 from spareopt.losses import loss_shares, stranded_blocks
 from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
 from spareopt.scoring import ScoredChoice, rack_power, score_choice
-from spareopt.units import CURRENCIES, HOURS_PER_YEAR
+from spareopt.units import HOURS_PER_YEAR
 
 
 class ZoneEvaluation(BaseModel):
@@ -295,11 +295,6 @@ def _method(instance: Instance, scored: list[ScoredChoice], model: Model) -> dic
         rise = envelope_rise(form.power_table)
         method["hardware_scale"] = f"concave envelope of the measured table, at most {rise:.3g} above it"
     return method
-
-
-def currency_symbol(instance: Instance) -> str:
-    """The symbol that money of this instance is shown with."""
-    return CURRENCIES[instance.currency]
 
 
 def decisions_of(candidates: Candidates, counts: dict[int, int], checkpoint_plan: str) -> Decisions:
