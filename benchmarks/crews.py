@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spareopt.availability import block_unavailability, unavailability, zone_shortfall
-from spareopt.crews import Pool, crew_law
-from spareopt.exchangeable import zone_shortfall_given_law, zones_shortfall_given_law
+from spareopt.numerics.availability import block_unavailability, unavailability, zone_shortfall
+from spareopt.numerics.crews import Pool, crew_law
+from spareopt.numerics.exchangeable import ZoneShape, site_shortfall_given_law, zone_shortfall_given_law
 
 RATE, WORK = 1e-4, 24.0  # faults per hour, h
 SPARES = np.arange(33)
@@ -47,7 +47,35 @@ def zone_with_racks() -> None:
 
 def four_zones() -> None:
     """4 zones of 256 blocks of 18 trays that share 50 crews, one R."""
-    zones_shortfall_given_law(256, 18, 1, 4, crew_law((Pool(4 * 4608, RATE, WORK),), 50).failed, 4)
+    law = crew_law((Pool(4 * 4608, RATE, WORK),), 50)
+    site_shortfall_given_law([ZoneShape(256, 18, 1, 4, count=4)], law.failed)
+
+
+def four_zones_with_racks() -> None:
+    """The same with racks that share 56 crews."""
+    law = crew_law((Pool(4 * 4608, RATE, WORK), Pool(4 * 256, RATE / 5, WORK)), 56)
+    site_shortfall_given_law([ZoneShape(256, 18, 1, 4, count=4)], law.failed)
+
+
+def four_different_zones_with_racks() -> None:
+    """The same with another R for each zone."""
+    law = crew_law((Pool(4 * 4608, RATE, WORK), Pool(4 * 256, RATE / 5, WORK)), 56)
+    site_shortfall_given_law([ZoneShape(256, 18, 1, spares) for spares in (3, 4, 5, 6)], law.failed)
+
+
+def eight_zones_with_racks() -> None:
+    """100,224 GPUs: 8 zones of 174 blocks of 18 trays, and racks, 15 crews, parts off-crew."""
+    site(15)
+
+
+def eight_zones_with_overloaded_crews() -> None:
+    """The same with 9 crews, who cannot keep up."""
+    site(9)
+
+
+def site(crews: int) -> None:
+    law = crew_law((Pool(8 * 3132, RATE, 4.0, 133.0), Pool(8 * 174, RATE / 5, 4.0, 48.0)), crews)
+    site_shortfall_given_law([ZoneShape(174, 18, 1, 8, count=8)], law.failed)
 
 
 def a_hundred_thousand() -> None:
@@ -60,7 +88,17 @@ def main() -> None:
     down = unavailability(RATE, WORK)
     ample = median(lambda: zone_shortfall(256, SPARES, block_unavailability(18, 1, down)), 99)
     print(f"{'case':70} {'ms':>8} {'ample = 1':>10}")
-    for case in (rack_of_18, zone_of_256, zone_with_racks, four_zones, a_hundred_thousand):
+    for case in (
+        rack_of_18,
+        zone_of_256,
+        zone_with_racks,
+        four_zones,
+        four_zones_with_racks,
+        four_different_zones_with_racks,
+        eight_zones_with_racks,
+        eight_zones_with_overloaded_crews,
+        a_hundred_thousand,
+    ):
         seconds = median(case)
         print(f"{case.__doc__:70} {seconds * 1e3:8.2f} {seconds / ample:10,.0f}")
 

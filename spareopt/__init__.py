@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
     from spareopt.instance import Instance
+    from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
@@ -30,6 +31,7 @@ _HOMES = {
     "SpareoptError": "errors",
     "ZoneChoice": "decisions",
     "evaluate": "evaluation",
+    "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
     "read_plan": "store",
@@ -49,6 +51,7 @@ __all__ = [
     "SpareoptError",
     "ZoneChoice",
     "evaluate",
+    "one_step_away",
     "read_decisions",
     "read_instance",
     "read_plan",

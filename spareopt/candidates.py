@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt import exact, first_order
-from spareopt.availability import unavailability
+from spareopt.building import Site, ZoneBuild, limit_shares, score_zone, site_of
 from spareopt.decisions import ZoneChoice
-from spareopt.errors import Fault, InputError
-from spareopt.exact import ZoneRepair, ZoneScores
-from spareopt.instance import BlockDesign, CheckpointPlan, Instance, RepairPlan, Zone
-from spareopt.power import rack_draw, zone_draw
-from spareopt.recovery import Checkpointing
-from spareopt.scaling import hardware_scale, llm_scale
-from spareopt.topology import ZoneStructure, zone_structure
+from spareopt.environment import divides
+from spareopt.errors import Fault, InputError, OverloadedError
+from spareopt.instance import BlockDesign, Instance
+from spareopt.power import rack_draw
+from spareopt.repair import repair_choices
+from spareopt.scaling import hardware_scale
+from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 
-Model = Literal["exact", "first-order"]
 Counts = NDArray[np.int64]
 Array = NDArray[np.float64]
-Scorer = Callable[[ZoneStructure, ZoneRepair, int, Counts], ZoneScores]
 
-SCORERS: dict[str, Scorer] = {"exact": exact.zone_scores, "first-order": first_order.zone_scores}
-
-DECISIONS = ["zone", "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "gpu_limit_kw"]
+DECISIONS = [
+    "zone", "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "crews", "shelf_trays",
+    "start_at", "gpu_limit_kw",
+]  # fmt: skip
 """The columns that say what a candidate is: places in the instance's lists, counts, and the GPU limit (NaN: none)."""
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """All candidates of an instance, a row each, and how many combinations were left out for which reason."""
+    """All candidates of an instance, a row each, and how many combinations were left out for which reason.
 
-    instance: Instance
+    ``short``: P(zone short) of each candidate (row) in each state of the site's environment (column).
+    """
+
+    site: Site
     table: pd.DataFrame
+    short: Array
     excluded: dict[str, int]
+
+    @property
+    def instance(self) -> Instance:
+        """The instance that the candidates are of."""
+        return self.site.instance
 
     def choice(self, row: int, count: int) -> ZoneChoice:
         """The decisions of one candidate, taken by ``count`` zones of its class."""
@@ -54,39 +61,46 @@ class Candidates:
             intra_block_spares=int(values["intra_block_spares"]),
             inter_block_spares=int(values["inter_block_spares"]),
             repair_plan=self.instance.repair_plans[int(values["repair_plan"])].name,
+            crews=_count(values["crews"]),
+            shelf_trays=_count(values["shelf_trays"]),
+            start_at=_count(values["start_at"]),
             gpu_limit=None if np.isnan(limit) else limit,
         )
 
 
-def checkpointing(plan: CheckpointPlan, model: Model) -> Checkpointing:
-    """The recovery scheme of a checkpoint plan."""
-    period = None if plan.period == "best" else plan.period
-    return Checkpointing(plan.save, plan.detection + plan.restart, period, model)
-
-
-def site_terms(instance: Instance) -> tuple[float, float]:
-    """What all zones share: P(a site domain is down) and the rate of software and site domains, per hour."""
-    log_up, rate = 0.0, 0.0
-    if instance.failures.software is not None:
-        rate += instance.failures.software.per_hour
-    for domain in instance.failures.domains:
-        if domain.spans == "site":
-            rate += domain.per_hour
-            log_up += np.log1p(-float(unavailability(domain.per_hour, domain.repair.mttr)))
-    return float(-np.expm1(log_up)), rate
+def _count(value: float) -> int | None:
+    return None if np.isnan(value) else int(value)
 
 
 def check_model(instance: Instance, model: Model) -> None:
     """Refuse what a model can't score: the published one knows trays and racks only.  Raises InputError."""
     if model == "exact":
         return
+    faults = []
     others = ", ".join(domain.name for domain in instance.failures.domains)
     if others:
         message = f"the first-order model knows trays and racks only, not {others}; use the exact model"
-        raise InputError(instance.name, [Fault("failures.domains", message)])
-    if any(plan.crews is not None for plan in instance.repair_plans):
-        message = "the first-order model knows no crews; use the exact model, or take crews out of the repair plans"
-        raise InputError(instance.name, [Fault("repair_plans", message)])
+        faults.append(Fault("failures.domains", message))
+    for name in ("planned", "uncertainty"):
+        if getattr(instance.failures, name) is not None:
+            faults.append(Fault(f"failures.{name}", f"the first-order model knows no {name}; use the exact model"))
+    if instance.failures.ageing != "always":
+        faults.append(Fault("failures.ageing", "the first-order model lets all units age; use the exact model"))
+    for i, plan in enumerate(instance.repair_plans):
+        for field in ("crews", "shelf", "start_at", "window"):
+            if getattr(plan, field) is not None:
+                message = f"the first-order model knows no {field}; use the exact model, or take {field} out"
+                faults.append(Fault(f"repair_plans.{i}.{field}", message))
+        if plan.out_of_service != "tray" or plan.swap_stop:
+            field = "swap_stop" if plan.swap_stop else "out_of_service"
+            faults.append(Fault(f"repair_plans.{i}.{field}", "the first-order model knows repair of trays only"))
+    for i, checkpoint in enumerate(instance.checkpoint_plans):
+        for field in ("memory", "overlap", "replicas"):
+            if getattr(checkpoint, field) is not None:
+                message = f"the first-order model knows no {field}; use the exact model"
+                faults.append(Fault(f"checkpoint_plans.{i}.{field}", message))
+    if faults:
+        raise InputError(instance.name, faults)
 
 
 def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidates:
@@ -95,25 +109,33 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
     Raises InputError where the model can't score the instance.
     """
     check_model(instance, model)
-    frames, excluded = [], Counter[str]()
+    site = site_of(instance, model)
+    frames, shorts, excluded = [], [], Counter[str]()
     for z, zone in enumerate(instance.zones):
         for d, design in enumerate(instance.designs):
             if zone.designs is not None and design.name not in zone.designs:
                 continue
             limits = gpu_limits(design)
             for racks in zone.racks:
-                structure = zone_structure(instance, zone, design, racks)
+                build = ZoneBuild(site, zone, design, racks)
                 for intra in design.intra_block_spares:
-                    inter, usable = _usable(instance, design, structure, intra, limits, excluded)
+                    inter, usable = _usable(build, intra, limits, excluded)
                     if not len(inter) or not len(usable):
                         continue
                     for p, plan in enumerate(instance.repair_plans):
-                        frame, _ = score_zone(
-                            instance, zone, design, structure, racks, intra, inter, plan, usable, model
-                        )
-                        frames.append({"zone": z, "design": d, "repair_plan": p} | frame)
+                        for choice in repair_choices(plan):
+                            if not build.guaranteed(plan, choice, intra):
+                                excluded["fewer usable blocks than guaranteed"] += len(inter) * len(usable)
+                                continue
+                            try:
+                                frame, states = score_zone(build, intra, inter, plan, choice, usable)
+                            except OverloadedError:
+                                excluded["crews that can't keep up by far"] += len(inter) * len(usable)
+                                continue
+                            frames.append({"zone": z, "design": d, "repair_plan": p} | frame)
+                            shorts.append(np.repeat(states.short, len(usable), axis=0))
     table = _stack(frames)
-    return Candidates(instance, table, dict(excluded))
+    return Candidates(site, table, np.concatenate(shorts) if shorts else np.zeros((0, 1)), dict(excluded))
 
 
 def gpu_limits(design: BlockDesign) -> Array:
@@ -121,11 +143,6 @@ def gpu_limits(design: BlockDesign) -> Array:
     if design.power is None:
         return np.array([np.nan])
     return np.array(design.power.gpu_limits or (design.power.gpu_full_limit,))
-
-
-def limit_shares(design: BlockDesign, limits: Array) -> Array:
-    """GPU limits as shares of the full limit (1 where no power is stated)."""
-    return np.ones_like(limits) if design.power is None else limits / design.power.gpu_full_limit
 
 
 def blocks_per_placement_group(instance: Instance, design: BlockDesign, intra_spares: int) -> int | None:
@@ -137,17 +154,14 @@ def blocks_per_placement_group(instance: Instance, design: BlockDesign, intra_sp
     return None if rest else whole
 
 
-def _usable(
-    instance: Instance,
-    design: BlockDesign,
-    structure: ZoneStructure,
-    intra: int,
-    limits: Array,
-    excluded: Counter[str],
-) -> tuple[Counts, Array]:
+def _usable(build: ZoneBuild, intra: int, limits: Array, excluded: Counter[str]) -> tuple[Counts, Array]:
     """The numbers of spare blocks and the GPU limits that can be built; the rest is counted by reason."""
+    instance, design, structure = build.site.instance, build.design, build.structure
     spares = np.array(design.inter_block_spares, dtype=np.int64)
-    plans = len(instance.repair_plans)
+    plans = sum(len(repair_choices(plan)) for plan in instance.repair_plans)
+    if not divides(instance, build.racks):
+        excluded["racks not divided evenly by the domains across zones"] += len(spares) * len(limits) * plans
+        return spares[:0], limits
     group = blocks_per_placement_group(instance, design, intra)
     if group is None:
         excluded["working GPUs per block do not divide the placement group"] += len(spares) * len(limits) * plans
@@ -156,6 +170,13 @@ def _usable(
     excluded["no working block left"] += int((~left).sum()) * len(limits) * plans
     whole = (structure.blocks - spares) % group == 0
     excluded["working blocks not in whole placement groups"] += int((left & ~whole).sum()) * len(limits) * plans
+    groups = build.site.groups
+    if groups is not None:
+        placed = (structure.blocks - spares) % groups == 0
+        excluded["working blocks not in whole replica groups"] += (
+            int((left & whole & ~placed).sum()) * len(limits) * plans
+        )
+        whole &= placed
     inter = spares[left & whole]
     measured = ~np.isnan(hardware_scale(instance.hardware_scale, design, intra, limit_shares(design, limits)))
     excluded["GPU limit below the measured hardware scale"] += int((~measured).sum()) * len(inter) * plans
@@ -166,58 +187,14 @@ def _usable(
     return inter, limits[measured]
 
 
-def score_zone(
-    instance: Instance,
-    zone: Zone,
-    design: BlockDesign,
-    structure: ZoneStructure,
-    racks: int,
-    intra: int,
-    inter: Counts,
-    plan: RepairPlan,
-    limits: Array,
-    model: Model,
-) -> tuple[dict[str, Array | Counts | int | float], ZoneScores]:
-    """Score one zone for every pair of R in ``inter`` and GPU limit in ``limits`` (R slow, limit fast).
-
-    Returns columns (arrays of one length, or constants) and the scores they come from: P(zone short), interruption rate
-    (per hour), GPUs, working GPUs, log scale, capital, yearly cost without energy, IT draw working and blocked (kW).
-    """
-    scores = SCORERS[model](structure, exact.zone_repair(instance, plan), intra, inter)
-    n = len(limits)
-    spares, limit = np.repeat(inter, n), np.tile(limits, len(inter))
-    working_per_block = (design.trays_per_block - intra) * design.gpus_per_tray
-    hardware = hardware_scale(instance.hardware_scale, design, intra, limit_shares(design, limits))
-    block_scale = llm_scale(instance.llm_scale, working_per_block) * zone.relative_speed
-    draw, idle = np.full(len(limit), np.nan), np.full(len(limit), np.nan)
-    capital: Array | float = np.nan if design.rack_price is None else float(design.rack_price * racks)
-    if design.power is not None:
-        draw, idle = zone_draw(design, design.power, racks, intra, spares, limit)
-        if instance.economics.site_capital is not None:
-            capital = capital + instance.economics.site_capital * draw
-    return {
-        "racks": racks,
-        "intra_block_spares": intra,
-        "inter_block_spares": spares,
-        "gpu_limit_kw": limit,
-        "unavailability": np.repeat(scores.unavailability, n),
-        "rate_per_h": np.repeat(scores.rate, n),
-        "gpus": structure.blocks * design.trays_per_block * design.gpus_per_tray,
-        "working_gpus": (structure.blocks - spares) * working_per_block,
-        "log_scale": np.tile(np.log(hardware * block_scale), len(inter)),
-        "capital": capital,
-        "plan_cost_per_year": plan.yearly_cost,
-        "it_power_kw": draw,
-        "blocked_power_kw": idle,
-    }, scores
-
-
 _COLUMNS = [
     *DECISIONS,
     "unavailability",
     "rate_per_h",
     "gpus",
     "working_gpus",
+    "placed_gpus",
+    "planned_stops",
     "log_scale",
     "capital",
     "plan_cost_per_year",
@@ -226,7 +203,7 @@ _COLUMNS = [
 ]
 
 
-def _stack(frames: Sequence[Mapping[str, Array | Counts | int | float]]) -> pd.DataFrame:
+def _stack(frames: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     if not frames:
         return pd.DataFrame({column: pd.Series(dtype=float) for column in _COLUMNS})
     sizes = [len(np.atleast_1d(frame["gpu_limit_kw"])) for frame in frames]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.errors import Fault, InfeasibleError, InputError, InterruptedError_, LimitError
+from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
     BAD_INPUT,
     BROKEN_LIMIT,
@@ -25,6 +25,7 @@ from spareopt.exits import (
 if TYPE_CHECKING:
     import pandas as pd
 
+    from spareopt.decisions import Decisions
     from spareopt.instance import Instance
     from spareopt.plan import Plan
 
@@ -73,7 +74,9 @@ def _instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
         from spareopt.reading import read_instance  # noqa: PLC0415
 
         instance = read_instance(source, scenarios=scenarios, overrides=_overrides(settings))
-        return command(source=source, instance=instance, **options)
+        changes = [part for name in scenarios for part in ("--scenario", name)]
+        changes += [part for setting in settings for part in ("--set", setting)]
+        return command(given=shlex.join([source, *changes]), instance=instance, **options)
 
     return wrapped
 
@@ -143,7 +146,7 @@ def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @_json_option
 def solve(
     *,
-    source: str,
+    given: str,
     instance: Instance,
     gap: float,
     time_limit: float | None,
@@ -172,19 +175,19 @@ def solve(
         click.echo(plan.to_json(), nl=False)
     else:
         click.echo(report.plan_text(plan, instance), nl=False)
-        click.echo("\n" + _next_step(source, output if not_written is None else None))
+        click.echo("\n" + _next_step(given, output if not_written is None else None))
     if not_written is not None:
         click.echo(f"error: {not_written}", err=True)
         click.get_current_context().exit(BAD_INPUT)
     click.get_current_context().exit(_proof_code(plan))
 
 
-def _next_step(source: str, output: str | None) -> str:
-    given = shlex.quote(source)
+def _next_step(given: str, output: str | None) -> str:
+    """The command to try next; ``given`` names the instance with its changes."""
     if output is None:
         return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
     folder = shlex.quote(output)
-    return f"Written to {folder}. Next: spareopt evaluate {given} --plan {folder}"
+    return f"Written to {folder}. Next: spareopt neighbours {given} --plan {folder}"
 
 
 def _proof_code(plan: Plan) -> int:
@@ -203,7 +206,7 @@ def _proof_code(plan: Plan) -> int:
 @_json_option
 def evaluate(
     *,
-    source: str,
+    given: str,
     instance: Instance,
     plan_source: str,
     optimum: bool,
@@ -216,14 +219,13 @@ def evaluate(
     """Score a planner's own PLAN, and put it beside the optimum."""
     from spareopt import evaluation as scoring  # noqa: PLC0415
     from spareopt import optimise, report  # noqa: PLC0415
+    from spareopt.candidates import check_model  # noqa: PLC0415
     from spareopt.comparison import compare_decisions  # noqa: PLC0415
-    from spareopt.decisions import beyond_choices, read_decisions  # noqa: PLC0415
+    from spareopt.decisions import beyond_choices  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
-    try:
-        mine = read_decisions(plan_source)
-    except OSError as error:  # such as a name too long
-        raise InputError(f"{plan_source:.60}", [Fault("", f"can't be read: {error.strerror}")]) from None
+    mine = _decisions(plan_source)
+    check_model(instance, model)
     try:
         result = scoring.evaluate(instance, mine, model=model)
     except InputError as error:
@@ -237,7 +239,7 @@ def evaluate(
                     instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
                 )
             table = compare_decisions(instance, mine, best.decisions, model)
-        except (InfeasibleError, LimitError, InterruptedError_) as error:  # the planner's own score stands all the same
+        except (InfeasibleError, LimitError, StoppedError) as error:  # the planner's own score stands all the same
             no_optimum = error
     if as_json:
         emit(
@@ -255,9 +257,9 @@ def evaluate(
         if no_optimum is not None:
             click.echo(f"\nNo optimum to compare with: {no_optimum}")
         elif not optimum:
-            click.echo(f"\nNext: spareopt evaluate {shlex.quote(source)} --plan {shlex.quote(plan_source)}")
+            click.echo(f"\nNext: spareopt evaluate {given} --plan {shlex.quote(plan_source)}")
         else:
-            click.echo(f"\nNext: spareopt solve {shlex.quote(source)} -o my-plan")
+            click.echo(f"\nNext: spareopt solve {given} -o my-plan")
     if result.violated:
         code = BROKEN_LIMIT
     elif no_optimum is not None:
@@ -265,6 +267,42 @@ def evaluate(
     else:
         code = 0 if best is None else _proof_code(best)
     click.get_current_context().exit(code)
+
+
+@main.command()
+@_instance_options
+@click.option(
+    "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
+)
+@_model_option
+@_json_option
+def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, as_json: bool) -> None:
+    """Show how goodput and cost move when each decision of PLAN is one step away."""
+    from spareopt import listings  # noqa: PLC0415
+    from spareopt.candidates import check_model  # noqa: PLC0415
+    from spareopt.evaluation import evaluate as score  # noqa: PLC0415
+    from spareopt.neighbours import one_step_away  # noqa: PLC0415
+
+    decisions = _decisions(plan_source)
+    check_model(instance, model)
+    try:
+        here, table = score(instance, decisions, model=model), one_step_away(instance, decisions, model)
+    except InputError as error:
+        raise InputError(plan_source, error.faults) from None
+    if as_json:
+        emit({"evaluation": here.model_dump(mode="json"), "neighbours": _records(table)})
+        return
+    click.echo(listings.neighbours_text(plan_source, here, table, instance), nl=False)
+    click.echo(f"\nNext: spareopt evaluate {given} --plan {shlex.quote(plan_source)}")
+
+
+def _decisions(plan_source: str) -> Decisions:
+    from spareopt.decisions import read_decisions  # noqa: PLC0415
+
+    try:
+        return read_decisions(plan_source)
+    except OSError as error:  # such as a name too long
+        raise InputError(f"{plan_source:.60}", [Fault("", f"can't be read: {error.strerror}")]) from None
 
 
 @main.command()
@@ -306,9 +344,9 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     help="The block design to show; a zone's first one when left out or not offered.",
 )
 @_json_option
-def show(source: str, instance: Instance, design: str | None, as_json: bool) -> None:
+def show(given: str, instance: Instance, design: str | None, as_json: bool) -> None:
     """Show the cluster of INSTANCE as a tree of fault domains: units, blast radius, faults a day."""
-    from spareopt import report, topology  # noqa: PLC0415
+    from spareopt import listings, topology  # noqa: PLC0415
 
     names = [item.name for item in instance.designs]
     if design is not None and design not in names:
@@ -322,7 +360,7 @@ def show(source: str, instance: Instance, design: str | None, as_json: bool) -> 
     if as_json:
         emit(topology.as_data(graph))
         return
-    click.echo(report.topology_text(graph, instance), nl=False)
+    click.echo(listings.topology_text(graph, instance), nl=False)
     if len(names) > 1:
         click.echo(f"Designs: {', '.join(names)}; show another with --design NAME.")
 
@@ -340,14 +378,14 @@ def schema() -> None:
 def instances(as_json: bool) -> None:
     """List the shipped instances."""
     from spareopt import instances as shipped  # noqa: PLC0415
-    from spareopt import report  # noqa: PLC0415
+    from spareopt import listings  # noqa: PLC0415
     from spareopt.reading import read_instance  # noqa: PLC0415
 
     rows = [(name, read_instance(name).description) for name in shipped.names()]
     if as_json:
         emit([{"name": name, "description": text} for name, text in rows])
         return
-    click.echo(report.instances_text(rows), nl=False)
+    click.echo(listings.instances_text(rows), nl=False)
     click.echo("Next: spareopt solve NAME, or spareopt new my-cluster.yaml --from NAME")
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pandas as pd
 
-from spareopt.candidates import Model
-from spareopt.decisions import Decisions, ZoneChoice
+from spareopt.decisions import REPAIR_FIELDS, Decisions, ZoneChoice
 from spareopt.errors import InputError
 from spareopt.evaluation import Evaluation, evaluate
 from spareopt.instance import Instance
+from spareopt.schemes import Model
 
-DECISION_FIELDS = ("design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "gpu_limit")
+DECISION_FIELDS = (
+    "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "crews", "shelf_trays", "start_at",
+    "gpu_limit",
+)  # fmt: skip
 
 
 def objective_value(instance: Instance, evaluation: Evaluation) -> float | None:
@@ -37,6 +40,8 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
         if len(ours) == len(theirs) == 1:
             for field in DECISION_FIELDS:
                 left, right = getattr(ours[0], field), getattr(theirs[0], field)
+                if left is right is None and field in REPAIR_FIELDS:
+                    continue  # the repair plans leave nothing of it to choose
                 changed = ours[0].model_copy(update={field: right})
                 alone = Decisions(zones=(*others, changed), checkpoint_plan=mine.checkpoint_plan)
                 rows.append(_row((zone.name, field), (left, right), instance, alone, model))
@@ -83,7 +88,21 @@ def _row(
 def _text(field: str, value: object) -> str:
     if field == "gpu_limit":
         return "full" if value is None else _limit(value)
+    if value is None:
+        return "not stated"
     return str(value)
+
+
+def repair_words(choice: ZoneChoice) -> list[str]:
+    """What a zone choice takes of its repair plan, in words: crews, trays on the shelf, when a repair starts."""
+    words = []
+    if choice.crews is not None:
+        words.append(f"{choice.crews:,} crew{'s' if choice.crews > 1 else ''}")
+    if choice.shelf_trays is not None:
+        words.append(f"{choice.shelf_trays:,} on the shelf")
+    if choice.start_at is not None:
+        words.append("at once" if choice.start_at == 1 else f"at {choice.start_at} trays down")
+    return words
 
 
 def _limit(kilowatts: object) -> str:
@@ -94,7 +113,7 @@ def _limit(kilowatts: object) -> str:
 def _words(choices: list[ZoneChoice]) -> str:
     texts = [
         f"{c.count} × {c.design}, {c.racks} racks, I={c.intra_block_spares}, R={c.inter_block_spares}, "
-        f"{c.repair_plan}, {_text('gpu_limit', c.gpu_limit)}"
+        f"{', '.join([c.repair_plan, *repair_words(c)])}, {_text('gpu_limit', c.gpu_limit)}"
         for c in choices
     ]
     return "; ".join(sorted(texts, key=lambda text: text.split(" × ")[1]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from spareopt import units
+from spareopt import environment, units
 from spareopt.errors import Fault
 from spareopt.instance import Instance
 
@@ -21,6 +21,12 @@ def consistency_faults(instance: Instance) -> list[Fault]:
     faults += _domain_faults(instance)
     faults += _repair_faults(instance)
     faults += _crew_faults(instance)
+    faults += _deferral_faults(instance)
+    faults += _shared_faults(instance)
+    faults += _ageing_faults(instance)
+    faults += _scheme_faults(instance)
+    faults += _uncertainty_faults(instance)
+    faults += _guarantee_faults(instance)
     faults += _power_faults(instance)
     faults += _idle_faults(instance)
     faults += _money_faults(instance)
@@ -112,24 +118,157 @@ def _repair_faults(instance: Instance) -> list[Fault]:
 
 
 def _crew_faults(instance: Instance) -> list[Fault]:
-    """Crews are exact where a fault takes down one block or a whole zone; elsewhere they are refused."""
+    """Crews and shelves are exact where a fault takes down one block or a whole zone; elsewhere they are refused."""
     faults = []
     several = [domain.name for domain in instance.failures.domains if isinstance(domain.spans, int)]
     shared = [design.name for design in instance.designs if design.blocks_per_rack > 1]
     for i, plan in enumerate(instance.repair_plans):
-        if plan.crews is None:
-            if plan.crew_hours_per_week != FULL_WEEK:
-                message = "needs crews: ample crews are on duty all week"
-                faults.append(Fault(f"repair_plans.{i}.crew_hours_per_week", message))
-            continue
+        if plan.crews is None and plan.crew_hours_per_week != FULL_WEEK:
+            message = "needs crews: ample crews are on duty all week"
+            faults.append(Fault(f"repair_plans.{i}.crew_hours_per_week", message))
         reasons = []
         if several:
             reasons.append(f"fault domains that span racks ({', '.join(several)})")
         if shared and instance.failures.rack is not None:
             reasons.append(f"failing racks of several blocks ({', '.join(shared)})")
-        if reasons:
-            message = f"a number of crews is not supported with {' and '.join(reasons)}; leave crews out (ample)"
-            faults.append(Fault(f"repair_plans.{i}.crews", message))
+        for field, what, otherwise in (
+            ("crews", "a number of crews", "leave crews out (ample)"),
+            ("shelf", "a shelf", "leave shelf out (never empty)"),
+            ("window", "a repair window", "leave window out (repair at once)"),
+        ):
+            if getattr(plan, field) is not None and reasons:
+                message = f"{what} is not supported with {' and '.join(reasons)}; {otherwise}"
+                faults.append(Fault(f"repair_plans.{i}.{field}", message))
+    return faults
+
+
+def _deferral_faults(instance: Instance) -> list[Fault]:
+    faults = []
+    fewest = min(design.trays_per_block for design in instance.designs)
+    several = [design.name for design in instance.designs if design.blocks_per_rack > 1]
+    for i, plan in enumerate(instance.repair_plans):
+        if plan.start_at is not None and max(plan.start_at) > fewest:
+            message = f"expected at most the {fewest} trays of a block, got {max(plan.start_at)}"
+            faults.append(Fault(f"repair_plans.{i}.start_at", message))
+        if plan.window is not None and plan.window <= plan.tray.mttr:
+            times = (units.show(value, units.TIME) for value in (plan.tray.mttr, plan.window))
+            message = "expected a window longer than the repair of a tray ({}), got {}".format(*times)
+            faults.append(Fault(f"repair_plans.{i}.window", message))
+        if plan.out_of_service == "rack" and several:
+            message = f"'rack' is not supported with racks of several blocks ({', '.join(several)}); use block"
+            faults.append(Fault(f"repair_plans.{i}.out_of_service", message))
+    return faults
+
+
+def _shared_faults(instance: Instance) -> list[Fault]:
+    """What all zones share: its law is known for some things alone, not for all of them together."""
+    faults = []
+    across = [domain.name for domain in instance.failures.domains if domain.units > 1]
+    crossing = environment.crossing(instance)
+    if crossing is not None:
+        faults.append(Fault("failures.domains", crossing))
+    trays = {design.gpus_per_tray for design in instance.designs}
+    for i, plan in enumerate(instance.repair_plans):
+        if plan.shared_by == "zone":
+            continue
+        field = f"repair_plans.{i}.shared_by"
+        others = [f"domains across zones ({', '.join(across)})"] if across else []
+        others += ["failures.uncertainty"] if instance.failures.uncertainty is not None else []
+        others += ["a zone's guarantee"] if any(zone.guarantee is not None for zone in instance.zones) else []
+        if others:
+            message = f"crews or a shelf of the site are not supported with {' and '.join(others)}; use shared_by: zone"
+            faults.append(Fault(field, message))
+        if plan.shelf is not None and len(trays) > 1:
+            faults.append(Fault(field, "trays of different designs can't replace one another; use shared_by: zone"))
+    return faults
+
+
+def _ageing_faults(instance: Instance) -> list[Fault]:
+    """Other ageing laws are exact for one zone of blocks without spare trays; the simulator carries the rest."""
+    ageing = instance.failures.ageing
+    if ageing == "always":
+        return []
+    reasons = []
+    if sum(zone.count for zone in instance.zones) > 1:
+        reasons.append("several zones")
+    if any(design.intra_block_spares != (0,) for design in instance.designs):
+        reasons.append("intra-block spares")
+    if any(design.blocks_per_rack > 1 for design in instance.designs) and instance.failures.rack is not None:
+        reasons.append("failing racks of several blocks")
+    if instance.failures.domains:
+        reasons.append("fault domains")
+    if instance.failures.uncertainty is not None:
+        reasons.append("uncertain rates")
+    if any(p.crews or p.shelf or p.deferred for p in instance.repair_plans):
+        reasons.append("crews, a shelf or deferred repair")
+    if any(p.swap_stop for p in instance.repair_plans):
+        reasons.append("swap_stop")
+    if any(zone.guarantee is not None for zone in instance.zones):
+        reasons.append("a zone's guarantee")
+    if any(plan.replicas for plan in instance.checkpoint_plans):
+        reasons.append("replica groups")
+    if ageing == "computing":
+        if any(plan.memory or plan.overlap for plan in instance.checkpoint_plans):
+            reasons.append("two-level or overlapped checkpoints")
+        if instance.failures.software is not None:
+            reasons.append("software faults")
+        rack = instance.failures.rack is not None
+        if rack and any(plan.rack is not None and plan.rack.mttr != plan.tray.mttr for plan in instance.repair_plans):
+            reasons.append("racks and trays of unequal repair times")
+    if not reasons:
+        return []
+    message = f"{ageing!r} is not supported with {', '.join(reasons)}: its Markov chain would not be small; use always"
+    return [Fault("failures.ageing", message)]
+
+
+def _uncertainty_faults(instance: Instance) -> list[Fault]:
+    """With uncertain rates all rates are multiplied by one number: what does not grow with it is refused."""
+    if instance.failures.uncertainty is None:
+        return []
+    faults = [
+        Fault(f"failures.domains.{i}.feeds", "not supported with failures.uncertainty: they fail as its square")
+        for i, domain in enumerate(instance.failures.domains)
+        if domain.feeds is not None
+    ]
+    return faults + [
+        Fault(f"repair_plans.{i}.swap_stop", "not supported with failures.uncertainty; take it out")
+        for i, plan in enumerate(instance.repair_plans)
+        if plan.swap_stop
+    ]
+
+
+def _guarantee_faults(instance: Instance) -> list[Fault]:
+    """Promises that no choice can keep, and domains across zones that divide no number of racks."""
+    faults = []
+    for i, zone in enumerate(instance.zones):
+        designs = [d for d in instance.designs if zone.designs is None or d.name in zone.designs]
+        most = max((max(zone.racks) * design.blocks_per_rack for design in designs), default=0)
+        if zone.guarantee is not None and zone.guarantee.usable_blocks > most:
+            message = f"expected at most the blocks of the zone ({most}), got {zone.guarantee.usable_blocks}"
+            faults.append(Fault(f"zones.{i}.guarantee.usable_blocks", message))
+        if not any(environment.divides(instance, racks) for racks in zone.racks):
+            message = f"no number of racks of zone {zone.name!r} is divided evenly by the units of domains across zones"
+            faults.append(Fault("failures.domains", f"{message} (and the racks that other domains span)"))
+    return faults
+
+
+def _scheme_faults(instance: Instance) -> list[Fault]:
+    faults = []
+    for i, plan in enumerate(instance.checkpoint_plans):
+        if plan.overlap is not None and plan.save is not None and isinstance(plan.period, float):
+            least = (1.0 - plan.overlap.slowdown) * plan.save
+            if plan.period < least:
+                message = f"expected at least {units.show(least, units.TIME)}, the work done while a save is written"
+                faults.append(Fault(f"checkpoint_plans.{i}.period", message))
+        if plan.replicas is None or plan.replicas.when_short == "block":
+            continue
+        others = [f"domains across zones ({d.name})" for d in instance.failures.domains if d.units > 1]
+        others += ["failures.uncertainty"] if instance.failures.uncertainty is not None else []
+        others += ["limits.availability"] if instance.limits.availability is not None else []
+        others += ["shared_by: site"] if any(p.shared_by == "site" for p in instance.repair_plans) else []
+        if others:
+            message = f"'shrink' is not supported with {' and '.join(others)}; use block"
+            faults.append(Fault(f"checkpoint_plans.{i}.replicas.when_short", message))
     return faults
 
 

@@ -10,10 +10,13 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from spareopt.environment import divides
 from spareopt.errors import Fault, InputError
 from spareopt.faults import validation_faults
 from spareopt.fields import MOST, Name, PositivePower, WholeNumber
 from spareopt.instance import BlockDesign, Instance
+from spareopt.repair import RepairChoice
+from spareopt.repair_plans import MOST_ON_SHELF, RepairPlan
 from spareopt.scaling import hardware_scale, llm_scale
 from spareopt.yaml_source import Lines, load_yaml
 
@@ -35,6 +38,12 @@ class ZoneChoice(BaseModel):
     inter_block_spares: _Count
     """R, blocks per zone that the job does not use."""
     repair_plan: Name
+    crews: WholeNumber | None = None
+    """Crews, where the repair plan offers a choice of them: the zone's, or the whole site's if zones share them."""
+    shelf_trays: Annotated[int, Field(strict=True, ge=0, le=MOST_ON_SHELF)] | None = None
+    """Trays on the shelf, where the repair plan offers a choice of them: the zone's, or the site's."""
+    start_at: WholeNumber | None = None
+    """Trays of a block that are down when its repair starts, where the repair plan offers a choice of it."""
     gpu_limit: PositivePower | None = None
     """GPU power limit; the full limit when left out."""
 
@@ -111,6 +120,71 @@ def decision_faults(instance: Instance, decisions: Decisions) -> list[Fault]:
             full = "no power stated" if design.power is None else f"{design.power.gpu_full_limit:g} kW at most"
             faults.append(Fault(f"{where}.gpu_limit", f"expected a limit within the design's ({full})"))
         faults += _scale_faults(instance, design, choice, where)
+        faults += _placing_faults(instance, decisions, choice, blocks, where)
+    return faults + _repair_faults(instance, decisions)
+
+
+def _placing_faults(
+    instance: Instance, decisions: Decisions, choice: ZoneChoice, blocks: int, where: str
+) -> list[Fault]:
+    """Numbers that do not go together: replica groups of whole blocks, cells of whole racks, spares that do not age."""
+    faults = []
+    scheme = next((plan for plan in instance.checkpoint_plans if plan.name == decisions.checkpoint_plan), None)
+    if scheme is not None and scheme.replicas is not None:
+        groups, working = scheme.replicas.groups_per_zone, blocks - choice.inter_block_spares
+        if working % groups:
+            message = f"{working} working blocks do not make {groups} replica groups of whole blocks"
+            faults.append(Fault(f"{where}.inter_block_spares", message))
+    if not divides(instance, choice.racks):
+        message = f"{choice.racks} racks are not divided evenly by the domains across zones"
+        faults.append(Fault(f"{where}.racks", message))
+    if instance.failures.ageing != "always" and choice.intra_block_spares:
+        message = f"expected 0 with failures.ageing: {instance.failures.ageing}"
+        faults.append(Fault(f"{where}.intra_block_spares", message))
+    return faults
+
+
+REPAIR_FIELDS = {"crews": "crews", "shelf_trays": "shelf", "start_at": "start_at"}
+"""The decisions on a repair plan, and the plan's fields that offer them."""
+
+
+def repair_choice(plan: RepairPlan, choice: ZoneChoice) -> RepairChoice:
+    """What a zone choice takes of its repair plan; what it leaves out is the only value that the plan offers."""
+    values = []
+    for field, offering in REPAIR_FIELDS.items():
+        value, offered = getattr(choice, field), getattr(plan, offering)
+        values.append(offered[0] if value is None and offered is not None and len(offered) == 1 else value)
+    return RepairChoice(*values)
+
+
+def _repair_faults(instance: Instance, decisions: Decisions) -> list[Fault]:
+    """Choices of a repair plan that are missing or that it does not offer, and site plans that only some zones take."""
+    faults = []
+    plans = {plan.name: plan for plan in instance.repair_plans}
+    designs = {design.name: design for design in instance.designs}
+    for i, choice in enumerate(decisions.zones):
+        plan = plans.get(choice.repair_plan)
+        if plan is None:
+            continue
+        start_at, design = choice.start_at or 1, designs.get(choice.design)
+        if design is not None and start_at > design.trays_per_block:
+            message = f"expected at most the {design.trays_per_block} trays of a block, got {start_at}"
+            faults.append(Fault(f"zones.{i}.start_at", message))
+        elif start_at > 1 and (plan.crews or plan.shelf or instance.failures.ageing != "always"):
+            message = "expected 1 with a number of crews, a shelf or spares that do not age"
+            faults.append(Fault(f"zones.{i}.start_at", message))
+        for field, offering in REPAIR_FIELDS.items():
+            value, offered = getattr(choice, field), getattr(plan, offering)
+            where = f"zones.{i}.{field}"
+            if offered is None and value is not None:
+                faults.append(Fault(where, f"repair plan {plan.name!r} states no {offering}; leave it out"))
+            if offered is not None and value is None and len(offered) > 1:
+                known = ", ".join(map(str, offered))
+                faults.append(Fault(where, f"required with repair plan {plan.name!r}, which offers {known}"))
+        others = {(other.repair_plan, *repair_choice(plan, other)[:2]) for other in decisions.zones}
+        if plan.shared_by == "site" and len(others) > 1:
+            message = f"{plan.name!r} is shared by the site: every zone must take it, with the same crews and shelf"
+            faults.append(Fault(f"zones.{i}.repair_plan", message))
     return faults
 
 
@@ -166,6 +240,12 @@ def beyond_choices(instance: Instance, decisions: Decisions) -> list[str]:
             "intra_block_spares": design.intra_block_spares,
             "inter_block_spares": design.inter_block_spares,
         }
+        plan = next(plan for plan in instance.repair_plans if plan.name == choice.repair_plan)
+        offered |= {
+            field: offering
+            for field, name in REPAIR_FIELDS.items()
+            if getattr(choice, field) is not None and (offering := getattr(plan, name)) is not None
+        }
         notes += [
             f"{choice.zone}: {field} {getattr(choice, field)}"
             for field, values in offered.items()
@@ -194,6 +274,12 @@ def at_the_edge(instance: Instance, decisions: Decisions) -> list[str]:
             ("intra_block_spares", choice.intra_block_spares, intra, (max(intra),)),
             ("inter_block_spares", choice.inter_block_spares, inter, (max(inter),)),
         ]
+        plan = next(plan for plan in instance.repair_plans if plan.name == choice.repair_plan)
+        for field, name in REPAIR_FIELDS.items():
+            value, offered = getattr(choice, field), getattr(plan, name)
+            if value is not None and offered is not None:
+                natural = (name == "start_at" and min(offered) == 1) or (name == "shelf" and min(offered) == 0)
+                ends.append((field, value, offered, (max(offered),) if natural else (min(offered), max(offered))))
         for field, value, offered, edges in ends:
             if len(offered) > 1 and value in edges:
                 notes[f"{choice.zone}: {field} {value}"] = None

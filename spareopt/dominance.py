@@ -13,13 +13,15 @@ box of all N and Λ the other zones can have: comparing the four corners is enou
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt.candidates import Candidates, energy_cost_per_kw_year, site_terms
-from spareopt.recovery import Checkpointing, Curvature
+from spareopt.candidates import Candidates, energy_cost_per_kw_year
+from spareopt.levels import shares_repair
+from spareopt.numerics.recovery import Curvature, RecoveryScheme
 from spareopt.units import HOURS_PER_YEAR
 
 Array = NDArray[np.float64]
@@ -28,7 +30,7 @@ CHECK_EVERY = 32  # kept rows
 COMPACT_AT = 0.25  # share of discarded rows at which the arrays are made smaller
 
 
-def prune(candidates: Candidates, schemes: Iterable[Checkpointing], going: Going | None = None) -> pd.Series:
+def prune(candidates: Candidates, schemes: Iterable[RecoveryScheme], going: Going | None = None) -> pd.Series:
     """For each candidate (by row), the row of a kept one that dominates it, or −1 where it is kept itself.
 
     ``going`` is as in :func:`pareto`.
@@ -64,12 +66,13 @@ def pareto(keys: Array, going: Going | None = None) -> NDArray[np.int64]:
         kept += 1
         if going is not None and kept % CHECK_EVERY == 0 and not going(1.0 - (~gone[here:]).sum() / len(keys)):
             break
-        worse = ~gone[here + 1 :]
+        worse = np.flatnonzero(~gone[here + 1 :]) + here + 1
         for column in left:
-            worse &= column[here + 1 :] <= column[here]
-        if worse.any():
-            dominated_by[alive[here + 1 :][worse]] = alive[here]
-            gone[here + 1 :] |= worse
+            worse = worse[column[worse] <= column[here]]
+            if not worse.size:
+                break
+        dominated_by[alive[worse]] = alive[here]
+        gone[worse] = True
         here += 1
         if gone[here:].mean() > COMPACT_AT if here < len(alive) else False:
             stay = ~gone[here:]
@@ -97,18 +100,23 @@ def _merit(columns: list[Array], rows: int) -> Array:
     return merit
 
 
-def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes: list[Checkpointing]) -> Array:
+def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes: list[RecoveryScheme]) -> Array:
     """What must be no worse for a candidate of zone class ``z`` to dominate another; larger is better."""
     instance, table = candidates.instance, candidates.table
     limits, kind = instance.limits, instance.objective.kind
     alone = sum(zone.count for zone in instance.zones) == 1
-    with np.errstate(divide="ignore"):
-        log_up = np.log1p(-rows["unavailability"].to_numpy())
+    log_up = _log_states(candidates, rows)
     working = rows["working_gpus"].to_numpy(dtype=float)
+    placed = rows["placed_gpus"].to_numpy(dtype=float)
     rate = rows["rate_per_h"].to_numpy()
     scale = rows["log_scale"].to_numpy()
 
-    keys = _value_keys(candidates, z, log_up + (scale if alone else 0.0), working, rate, schemes)
+    worth = -rows["planned_stops"].to_numpy() + (scale if alone else 0.0)
+    keys = _value_keys(candidates, z, [up + worth for up in log_up], placed, rate, schemes)
+    if shares_repair(instance):  # what a candidate does to the others by its failed units is not compared
+        columns = ["design", "racks", "intra_block_spares", "inter_block_spares"]
+        alike = rows.groupby(columns, sort=True).ngroup().to_numpy(dtype=float)
+        keys += [alike, -alike]
     if not alone:
         keys.append(scale)
     if limits.working_gpus.minimum is not None or limits.working_gpus.maximum is not None:
@@ -116,7 +124,10 @@ def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes
     if limits.working_gpus.maximum is not None:
         keys.append(-working)
     if limits.availability is not None:
-        keys.append(log_up)
+        keys += log_up
+    for name, bound in (("crews", limits.crews), ("shelf_trays", limits.shelf_trays)):
+        if bound is not None:
+            keys.append(-np.nan_to_num(rows[name].to_numpy(dtype=float)))
     if limits.it_power is not None or limits.site_power is not None:
         keys.append(-rows["it_power_kw"].to_numpy())
     if limits.floor is not None:
@@ -126,26 +137,41 @@ def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes
     spread_capital = rows["capital"].to_numpy() / (instance.economics.amortisation / HOURS_PER_YEAR)
     for fixed, matters in ((0.0, limits.yearly_cost is not None), (spread_capital, kind != "goodput")):
         if matters:
-            keys += [-(fixed + yearly) for yearly in _yearly_costs(candidates, table, z, rows, log_up)]
+            costs = [cost for up in log_up for cost in _yearly_costs(candidates, table, z, rows, up)]
+            keys += [-(fixed + yearly) for yearly in costs]
     return np.stack([np.broadcast_to(key, len(rows)) for key in keys], axis=1)
 
 
-def _value_keys(
-    candidates: Candidates, z: int, log_up: Array, working: Array, rate: Array, schemes: list[Checkpointing]
-) -> list[Array]:
-    """Log goodput at the corners of what the other zones can have, for each recovery scheme."""
-    others_n = _others(candidates, z, "working_gpus")
-    others_rate = [low + site_terms(candidates.instance)[1] for low in _others(candidates, z, "rate_per_h")]
+def _log_states(candidates: Candidates, rows: pd.DataFrame) -> list[Array]:
+    """ln of P(the zone is not short) of each candidate, for each state of the environment."""
+    if candidates.site.shrinks:
+        return [np.zeros(len(rows))]
     with np.errstate(divide="ignore"):
-        sizes = [np.log(n + working) for n in others_n]
+        return list(np.log1p(-candidates.short[rows.index.to_numpy()]).T)
+
+
+def _value_keys(
+    candidates: Candidates, z: int, worth: list[Array], placed: Array, rate: Array, schemes: list[RecoveryScheme]
+) -> list[Array]:
+    """Log goodput at the corners of what the other zones can have, for each recovery scheme and each state.
+
+    A candidate that is no worse in every state is no worse in their mixture, whatever the other zones' states weigh.
+    """
+    environment = candidates.site.environment
+    others_n = _others(candidates, z, "placed_gpus")
+    others_rate = [low + environment.rate for low in _others(candidates, z, "rate_per_h")]
+    with np.errstate(divide="ignore"):
+        sizes = [np.log(n + placed) for n in others_n]
     rates, place = np.unique(rate, return_inverse=True)  # a rate recurs with every GPU limit
     keys = []
     for scheme in schemes:
-        if scheme.curvature is Curvature.MIXED:  # the gain is not monotone in Λ: compare the rates themselves
-            keys += [log_up + size for size in sizes] + [-rate]
-        else:
-            efficiency = [scheme.log_eta(r + rates)[place] for r in others_rate]
-            keys += [log_up + size + eta for size in sizes for eta in efficiency]
+        # where the gain is not monotone in Λ the rates themselves are compared; with uncertain rates that is one key
+        # instead of four for each multiplier
+        if scheme.curvature is Curvature.MIXED or environment.mixed:
+            keys += [-rate, *(up + size for up in worth for size in sizes)]
+            continue
+        efficiency = [scheme.log_eta(r + rates)[place] for r in others_rate]
+        keys += [up + size + eta for up in worth for size in sizes for eta in efficiency]
     return keys
 
 
@@ -170,9 +196,10 @@ def _yearly_costs(
     if price == 0:
         return [fixed]
     blocked = rows["blocked_power_kw"].to_numpy()
-    extra = rows["it_power_kw"].to_numpy() - blocked
-    both = candidates.table.assign(extra=table["it_power_kw"] - table["blocked_power_kw"])
-    others = _others(Candidates(candidates.instance, both, {}), z, "extra")
+    drawn = (table["it_power_kw"] - table["blocked_power_kw"]) * table["placed_gpus"] / table["working_gpus"]
+    extra = drawn.loc[rows.index].to_numpy()
+    both = candidates.table.assign(extra=drawn)
+    others = _others(replace(candidates, table=both), z, "extra")
     return [fixed + price * blocked] + [
         fixed + price * (blocked + np.exp(log_up) * (extra + other)) for other in others
     ]

@@ -46,7 +46,11 @@ class LimitError(SpareoptError):
     exit_code = 5
 
 
-class InterruptedError_(SpareoptError):
+class OverloadedError(InputError):
+    """Crews so overloaded that the law of the failed units is too large to hold."""
+
+
+class StoppedError(SpareoptError):
     """The user stopped the run before any plan was found."""
 
     exit_code = 130

@@ -10,16 +10,31 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from spareopt import first_order
-from spareopt.candidates import Candidates, Model, check_model, checkpointing, limit_shares, site_terms
+from spareopt.building import limit_shares, site_of
+from spareopt.candidates import Candidates, check_model
 from spareopt.decisions import Decisions, decision_faults
+from spareopt.environment import ACROSS, UNCERTAIN
 from spareopt.errors import InputError
-from spareopt.exact import EXACT, crew_pools, failed_law, zone_repair
+from spareopt.exact import EXACT, FEEDS, crew_pools, part_mean_wait, trays_and_racks
 from spareopt.instance import Instance
+from spareopt.joint import pooled_crews, pooled_units, together
+from spareopt.levels import level_of, shared_costs, shares_repair
 from spareopt.limits import LimitSlack, limit_slacks
 from spareopt.losses import loss_shares, stranded_blocks
+from spareopt.numerics.crews import CrewLaw, Pool
+from spareopt.numerics.recovery import RecoveryShares
+from spareopt.repair import zone_repair
 from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
+from spareopt.schemes import Model, recovery_method, recovery_scheme
 from spareopt.scoring import ScoredChoice, rack_power, score_choice
 from spareopt.units import HOURS_PER_YEAR
+
+PLANNED = (
+    "approximation: planned stops come at random, as often as with certain rates and ample repair, and may overlap; no "
+    "faults hit them"
+)
+ALL_UNITS = "over-estimate: units of domains across zones are charged in full, as if each held a working block"
+POOLED = "zones that share crews or a shelf are scored together, under one law of their failed trays and racks"
 
 
 class ZoneEvaluation(BaseModel):
@@ -42,6 +57,8 @@ class ZoneEvaluation(BaseModel):
     """Mean share of the zone's crews that is busy; None where crews are ample."""
     crew_mean_wait_h: float | None = None
     """Mean time that a failed tray or rack waits for a crew."""
+    part_mean_wait_h: float | None = None
+    """Mean time that a failed tray waits for one from the shelf; None where one is always at hand."""
 
 
 class IdleSpares(BaseModel):
@@ -80,7 +97,8 @@ class Evaluation(BaseModel):
     """Λ, while the job is not blocked."""
     interruptions_per_day: float
     """24 Λ A: expected interruptions a day in the long run."""
-    checkpoint_period_h: float
+    checkpoint_period_h: float | None
+    """Work between two saves; None where there are none."""
     scale: float
     """Hardware times LLM scale of the slowest zone."""
     losses: dict[str, float]
@@ -139,22 +157,24 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     faults = decision_faults(instance, decisions)
     if faults:
         raise InputError("plan", faults)
-    scored = [score_choice(instance, choice, model) for choice in decisions.zones]
-    plan = next(plan for plan in instance.checkpoint_plans if plan.name == decisions.checkpoint_plan)
-    scheme = checkpointing(plan, model)
-    site_down, site_rate = site_terms(instance)
-    rate = site_rate + sum(s.choice.count * s.row["rate_per_h"] for s in scored)
-    log_up = float(np.log1p(-site_down)) + sum(s.log_up for s in scored)
-    availability, unavailability = float(np.exp(log_up)), float(-np.expm1(log_up))
+    level = level_of(instance, decisions)
+    site = site_of(level, model)
+    scored = [score_choice(site, choice) for choice in decisions.zones]
+    plan = level.checkpoint_plans[0]
+    scheme = recovery_scheme(level, plan, model)
+    rate = site.environment.rate + sum(s.choice.count * s.row["rate_per_h"] for s in scored)
+    whole = together(site, scored, scheme, rate)
+    availability, unavailability = whole.availability, whole.unavailability
     gpus = sum(s.choice.count * s.row["gpus"] for s in scored)
     working = sum(s.choice.count * s.row["working_gpus"] for s in scored)
-    shares = scheme.shares(np.array(rate))
-    efficiency = float(shares.useful)
+    stops = site.environment.stops + sum(s.choice.count * s.row["planned_stops"] for s in scored)
+    going = float(np.exp(-stops))
+    efficiency = float(whole.shares.useful) * going
     cett = working / gpus * availability * efficiency
     scale = float(np.exp(min(s.row["log_scale"] for s in scored)))
     goodput = working * availability * efficiency * scale
-    stranded = [stranded_blocks(instance, scored, i, scheme, rate, model) for i in range(len(scored))]
-    losses = loss_shares(scored, stranded, gpus, working, availability, shares)
+    stranded = [stranded_blocks(site, scored, i, scheme, rate) for i in range(len(scored))]
+    losses = loss_shares(scored, stranded, gpus, working, availability, going, whole.shares)
 
     price = instance.power.energy_price
     it_power = _total(scored, "it_power_kw")
@@ -162,10 +182,15 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     pue = instance.power.pue
     energy = None
     if it_power is not None and blocked_power is not None:
-        energy = pue * HOURS_PER_YEAR * (blocked_power + availability * (it_power - blocked_power))
+        running = sum(s.choice.count * s.running * (s.row["it_power_kw"] - s.row["blocked_power_kw"]) for s in scored)
+        up = 1.0 - site.environment.down if site.shrinks else availability
+        energy = pue * HOURS_PER_YEAR * (blocked_power + up * running)
     carbon = _product(energy, instance.power.grid_intensity)
     capital = _total(scored, "capital")
-    yearly = plan.yearly_cost + sum(s.choice.count * s.row["plan_cost_per_year"] for s in scored)
+    busy, pools = pooled_crews(site, scored), pooled_units(site, scored)
+    shared_capital, shared_yearly = shared_costs(level)
+    capital = None if capital is None else capital + shared_capital
+    yearly = plan.yearly_cost + sum(s.choice.count * s.row["plan_cost_per_year"] for s in scored) + shared_yearly
     yearly += _product(energy, price) or 0.0
     amortisation = instance.economics.amortisation / HOURS_PER_YEAR
     cost = None if capital is None else capital / amortisation + yearly
@@ -183,8 +208,8 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
         unavailability=unavailability,
         recovery_efficiency=efficiency,
         interruption_rate_per_h=rate,
-        interruptions_per_day=24 * rate * availability,
-        checkpoint_period_h=float(scheme.best_period(np.array(rate))),
+        interruptions_per_day=24 * rate * availability * _exposed(level, whole.shares),
+        checkpoint_period_h=period if np.isfinite(period := float(scheme.best_period(np.array(rate)))) else None,
         scale=scale,
         losses=losses,
         capital=capital,
@@ -202,9 +227,14 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
         idle_spares=_idle_spares(instance, scored),
         wall_time_h=_ratio(None if instance.job is None else instance.job.useful_gpu_hours, goodput),
         limits=limit_slacks(instance, scored, working, unavailability, capital, yearly, it_power, goodput),
-        zones=tuple(_zone(instance, s, blocks) for s, blocks in zip(scored, stranded, strict=True)),
-        method=_method(instance, scored, model),
+        zones=tuple(_zone(instance, s, blocks, busy, pools) for s, blocks in zip(scored, stranded, strict=True)),
+        method=_method(level, scored, model),
     )
+
+
+def _exposed(instance: Instance, shares: RecoveryShares) -> float:
+    """Share of the unblocked time in which faults may stop the job: all of it, or only while it computes."""
+    return float(shares.useful + shares.lost) if instance.failures.ageing == "computing" else 1.0
 
 
 def _total(scored: list[ScoredChoice], column: str) -> float | None:
@@ -246,16 +276,22 @@ def _idle_spares(instance: Instance, scored: list[ScoredChoice]) -> IdleSpares:
     )
 
 
-def _zone(instance: Instance, s: ScoredChoice, stranded: int) -> ZoneEvaluation:
+def _zone(
+    instance: Instance, s: ScoredChoice, stranded: int, busy: CrewLaw | None, site_pools: tuple[Pool, ...] | None
+) -> ZoneEvaluation:
+    """One choice; ``busy``, ``site_pools``: how busy the crews are and what they serve where all zones share them."""
     hardware = hardware_scale(
         instance.hardware_scale, s.design, s.choice.intra_block_spares, limit_shares(s.design, np.array([s.limit]))
     )
     working = (s.design.trays_per_block - s.choice.intra_block_spares) * s.design.gpus_per_tray
     draw = s.row["it_power_kw"]
-    repair = zone_repair(instance, s.plan)
-    crews = None if repair.crews is None else failed_law(crew_pools(s.structure, repair), repair.crews)
+    repair = zone_repair(instance, s.plan, s.taken)
+    crews = busy
+    if crews is None and repair.crews is not None:
+        crews = trays_and_racks(s.structure, repair)
+    pools = crew_pools(s.structure, repair) if site_pools is None else site_pools
     return ZoneEvaluation(
-        zone=s.zone.name,
+        zone=s.choice.zone,
         count=s.choice.count,
         gpus=s.row["gpus"],
         working_gpus=s.row["working_gpus"],
@@ -268,6 +304,7 @@ def _zone(instance: Instance, s: ScoredChoice, stranded: int) -> ZoneEvaluation:
         rack_power_kw=rack_power(s),
         crew_utilisation=None if crews is None else crews.utilisation,
         crew_mean_wait_h=None if crews is None else crews.mean_wait,
+        part_mean_wait_h=None if repair.shelf is None else part_mean_wait(pools, repair.shelf),
     )
 
 
@@ -277,14 +314,34 @@ def _worst(methods: Iterable[str]) -> str:
     return "; ".join(named) if named else EXACT
 
 
+def _site_rate_methods(instance: Instance, scored: list[ScoredChoice]) -> list[str]:
+    """What the rates of site domains rest on."""
+    site = [domain for domain in instance.failures.domains if domain.spans == "site"]
+    named = [FEEDS] if any(domain.feeds is not None for domain in site) else []
+    # a unit surely holds a working block where some zone has more blocks in it than spare ones
+    idle = [all(s.choice.inter_block_spares * d.units >= s.structure.blocks for s in scored) for d in site]
+    return named + ([ALL_UNITS] if any(idle) else [])
+
+
 def _method(instance: Instance, scored: list[ScoredChoice], model: Model) -> dict[str, str]:
-    availability = _worst(s.scores.availability_method for s in scored)
-    rate = _worst(s.scores.rate_method for s in scored)
-    both = _worst((availability, rate))
+    plan = instance.checkpoint_plans[0]
+    availability = _worst(s.states.scores.availability_method for s in scored)
+    rate = _worst([*(s.states.scores.rate_method for s in scored), *_site_rate_methods(instance, scored)])
+    failures = instance.failures
+    common = [ACROSS] if any(domain.units > 1 for domain in failures.domains) else []
+    common += [UNCERTAIN] if failures.uncertainty is not None else []
+    common += [POOLED] if shares_repair(instance) else []
+    availability = "; ".join([*common, *([availability] if availability != EXACT or not common else [])])
+    recovery = recovery_method(instance, plan) or EXACT
+    if model != "exact":
+        recovery = first_order.PUBLISHED
+    elif failures.planned is not None or any(s.row["planned_stops"] for s in scored):
+        recovery = PLANNED if recovery == EXACT else f"{recovery}; {PLANNED}"
+    both = _worst((availability, rate, recovery if recovery != first_order.PUBLISHED else EXACT))
     method = {
         "availability": availability,
         "interruption_rate": rate,
-        "recovery_efficiency": EXACT if model == "exact" else first_order.PUBLISHED,
+        "recovery_efficiency": recovery,
         "cett": both,
         "goodput": both,
         "losses": both,

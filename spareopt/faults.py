@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from spareopt import instance as models
 from spareopt.errors import Fault
 from spareopt.instance import Instance
+from spareopt.record import all_records
 from spareopt.yaml_source import Lines, brief, dotted
 
 
@@ -50,7 +50,12 @@ def validation_faults(error: ValidationError, data: Any, original: Any, lines: L
         ):
             continue  # a list counts as empty once its items are refused
         path = _existing(loc, data, keep_last=detail["type"] in ("missing", "extra_forbidden", "invalid_key"))
-        fault = Fault(dotted(path), _message(detail), line_of(path, data, original, lines))
+        message = _message(detail)
+        field, colon, rest = message.partition(": ")
+        model = _model_at(loc)
+        if colon and model is not None and field in model.model_fields:  # a model's own check names the field at fault
+            path, message = (*path, field), rest
+        fault = Fault(dotted(path), message, line_of(path, data, original, lines))
         faults.setdefault(fault.field, fault)
     return list(faults.values())
 
@@ -109,8 +114,8 @@ _PLAIN_WORDS = (
 def _unknown_field(loc: tuple[str | int, ...]) -> str:
     model = _model_at(loc[:-1])
     here = sorted(model.model_fields) if model is not None else []
-    for known in (here, _known_fields()):
-        close = difflib.get_close_matches(str(loc[-1]), known, 1)
+    for known, cutoff in ((here, 0.6), (_known_fields(), 0.8)):
+        close = difflib.get_close_matches(str(loc[-1]), known, 1, cutoff)
         if close and close[0] != loc[-1]:
             return f"unknown field; did you mean {close[0]!r}?"
     return f"unknown field; expected one of {', '.join(here)}" if here else "unknown field; see `spareopt schema`"
@@ -134,11 +139,4 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
 
 
 def _known_fields() -> list[str]:
-    return sorted(
-        {
-            name
-            for model in vars(models).values()
-            if isinstance(model, type) and issubclass(model, BaseModel)
-            for name in model.model_fields
-        }
-    )
+    return sorted({name for model in all_records() for name in model.model_fields})

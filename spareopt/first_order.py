@@ -10,8 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spareopt.availability import unavailability, zone_shortfall
-from spareopt.exact import ZoneRepair, ZoneScores
+from spareopt.exact import ZoneScores
+from spareopt.numerics.availability import unavailability, zone_shortfall
+from spareopt.repair import ZoneRepair
 from spareopt.topology import ZoneStructure
 
 Array = NDArray[np.float64]

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from spareopt import units
+from spareopt.checkpoint_plans import CheckpointPlan
+from spareopt.failures import Failures
 from spareopt.fields import (
+    MOST,
     Counts,
     EnergyPrice,
     GridIntensity,
@@ -21,27 +23,25 @@ from spareopt.fields import (
     PositiveTime,
     Power,
     PowerChoices,
-    Rate,
-    Spans,
-    Time,
     WholeNumber,
     YearlyMoney,
 )
+from spareopt.record import Record
+from spareopt.repair_plans import RepairPlan
 
 SCHEMA_VERSION = 1
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-        validate_default=False,
-    )
+class Guarantee(Record):
+    """A number of usable blocks that is promised, as contracts phrase it."""
+
+    usable_blocks: WholeNumber
+    """Blocks of the zone that are usable at once, in use or spare."""
+    probability: Annotated[float, Field(gt=0, lt=1)]
+    """Share of the time in which at least so many are."""
 
 
-class Zone(_Model):
+class Zone(Record):
     """A sparing zone, or a class of identical ones."""
 
     name: Name
@@ -51,6 +51,8 @@ class Zone(_Model):
     """Racks per zone, spares included; a range where the number bought is free."""
     designs: tuple[Name, ...] | None = None
     """Names of the block designs this zone may take; all when left out."""
+    guarantee: Guarantee | None = None
+    """Usable blocks that each zone must have with a stated probability."""
     relative_speed: Annotated[float, Field(gt=0)] = 1.0
     """Speed of this zone's GPUs relative to the baseline GPU; a synchronous job runs at the slowest zone's scale."""
 
@@ -62,7 +64,7 @@ class Zone(_Model):
         return value
 
 
-class DesignPower(_Model):
+class DesignPower(Record):
     """What the parts of a rack draw."""
 
     gpu_full_limit: PositivePower
@@ -85,7 +87,7 @@ class DesignPower(_Model):
         return self
 
 
-class BlockDesign(_Model):
+class BlockDesign(Record):
     """A way to build compute blocks: the choice of K, with what it costs and draws."""
 
     name: Name
@@ -109,105 +111,7 @@ class BlockDesign(_Model):
         return value
 
 
-class FaultClass(_Model):
-    """Faults of one kind of unit, at a constant rate, given as an MTBF or as a rate."""
-
-    mtbf: PositiveTime | None = None
-    """Mean time between failures of one unit."""
-    rate: Rate | None = None
-    """Faults of one unit per time."""
-
-    @model_validator(mode="after")
-    def _one_of(self) -> Self:
-        if (self.mtbf is None) == (self.rate is None):
-            raise ValueError('expected exactly one of mtbf (such as "20000 h") and rate (such as "0.001 per day")')
-        return self
-
-    @property
-    def per_hour(self) -> float:
-        """Faults of one unit per hour."""
-        if self.mtbf is not None:
-            return 1.0 / self.mtbf
-        assert self.rate is not None
-        return self.rate
-
-
-class RepairTime(_Model):
-    """Mean time from a fault to the unit's return; with ample crews only the mean matters."""
-
-    hands_on: Time
-    """Mean time that a crew works on the unit."""
-    off_crew: Time = 0.0
-    """Mean delay that holds no crew: diagnosis queue elsewhere, parts, vendor."""
-
-    @property
-    def mttr(self) -> float:
-        """Mean time to repair, h."""
-        return self.hands_on + self.off_crew
-
-
-class FaultDomain(FaultClass):
-    """Anything besides trays and racks whose fault takes other things down: cooling unit, power feed, leaf switch."""
-
-    name: Name
-    spans: Spans
-    """Its blast radius: a number of racks, the zone or the site."""
-    repair: RepairTime
-    """Its repair time, where a repair plan does not state another."""
-
-
-class Failures(_Model):
-    """Fault rates by class."""
-
-    tray: FaultClass
-    rack: FaultClass | None = None
-    domains: tuple[FaultDomain, ...] = ()
-    software: FaultClass | None = None
-    """Interruptions of the whole job that need no repair."""
-
-
-class RepairPlan(_Model):
-    """A way to repair: mean repair time by fault class, crews, and what it costs per zone that takes it."""
-
-    name: Name
-    tray: RepairTime
-    rack: RepairTime | None = None
-    domains: dict[Name, RepairTime] = Field(default_factory=dict)
-    """Repair times of fault domains below the site, where they differ from the domain's own."""
-    crews: WholeNumber | None = None
-    """Crews of each zone that work hands-on on its trays and racks; ample when left out."""
-    crew_hours_per_week: Annotated[float, Field(gt=0, le=168)] = 168.0
-    """Hours a week that a crew is on duty; below 168 hands-on times are stretched by 168 over it."""
-    yearly_cost: YearlyMoney = 0.0
-    """Yearly cost of the plan for one zone."""
-
-
-class CheckpointPlan(_Model):
-    """When to save, and what saving, detecting a fault and restarting take."""
-
-    name: Name
-    period: PositiveTime | Literal["best"]
-    """Work between two saves; "best" takes the best period at the plan's interruption rate."""
-    save: Time
-    detection: Time
-    restart: Time
-    yearly_cost: YearlyMoney = 0.0
-
-    @field_validator("period", mode="before")
-    @classmethod
-    def _period(cls, value: object) -> object:
-        if isinstance(value, str) and value != "best" and not re.match(r"\s*[-+.\d]", value):
-            raise ValueError('expected a time such as "250 s", or "best"')
-        return value
-
-    @model_validator(mode="after")
-    def _best_needs_a_save(self) -> Self:
-        if self.period == "best" and self.save == 0:
-            raise ValueError("save: expected a time above zero: with free saves there is no best period")
-        return self
-
-
-class PowerCurve(_Model):
+class PowerCurve(Record):
     """Hardware scale 1 − a(1−f)^b of a GPU limited to a share f of its full limit."""
 
     a: Annotated[float, Field(gt=0)]
@@ -216,14 +120,14 @@ class PowerCurve(_Model):
     """Smallest share f the curve was measured at; lower limits are left out of the choices."""
 
 
-class PowerPoint(_Model):
+class PowerPoint(Record):
     """One measured point: share of the full GPU limit, throughput relative to full."""
 
     limit: Annotated[float, Field(gt=0, le=1)]
     scale: Annotated[float, Field(gt=0)]
 
 
-class RackPowerRelation(_Model):
+class RackPowerRelation(Record):
     """Speed gained when idle spares leave power to the working trays of a rack with a fixed limit.
 
     ratio = (K − idle_draw·I)/(K − I), scale = ratio^(ln gain / ln at_ratio).
@@ -235,7 +139,7 @@ class RackPowerRelation(_Model):
     at_ratio: Annotated[float, Field(gt=1)]
 
 
-class HardwareScale(_Model):
+class HardwareScale(Record):
     """Speed of a GPU by its power: exactly one of the four forms, or none for a constant 1."""
 
     fixed_gain_with_spares: Annotated[float, Field(gt=0)] | None = None
@@ -265,7 +169,7 @@ class HardwareScale(_Model):
         return self
 
 
-class LlmScale(_Model):
+class LlmScale(Record):
     """Training speed by working GPUs per block, 1 at the reference block size: a ring form or a table."""
 
     reference_gpus: WholeNumber
@@ -283,7 +187,7 @@ class LlmScale(_Model):
         return self
 
 
-class SitePower(_Model):
+class SitePower(Record):
     """Limits and prices of power."""
 
     rack_limit: PositivePower | None = None
@@ -292,7 +196,7 @@ class SitePower(_Model):
     grid_intensity: GridIntensity | None = None
 
 
-class Economics(_Model):
+class Economics(Record):
     """How capital and yearly cost become one cost."""
 
     amortisation: PositiveTime = 4 * units.HOURS_PER_YEAR
@@ -301,7 +205,7 @@ class Economics(_Model):
     """Capital of the building and its power, per IT power drawn."""
 
 
-class WorkingGpus(_Model):
+class WorkingGpus(Record):
     """Range of the number of GPUs the job uses."""
 
     minimum: WholeNumber | None = None
@@ -314,7 +218,7 @@ class WorkingGpus(_Model):
         return self
 
 
-class Limits(_Model):
+class Limits(Record):
     """Caps and floors that a plan must meet."""
 
     capital: Money | None = None
@@ -324,12 +228,16 @@ class Limits(_Model):
     it_power: Power | None = None
     floor: WholeNumber | None = None
     """Rack positions of the whole site."""
+    crews: WholeNumber | None = None
+    """Crew seats of the whole site, of the plans that state a number of crews."""
+    shelf_trays: Annotated[int, Field(strict=True, ge=0, le=MOST)] | None = None
+    """Trays on all shelves of the site."""
     working_gpus: WorkingGpus = WorkingGpus()
     availability: Annotated[float, Field(gt=0, lt=1)] | None = None
     """Smallest availability A."""
 
 
-class Objective(_Model):
+class Objective(Record):
     """What the plan is chosen for."""
 
     kind: Literal["goodput", "cost", "goodput_per_dollar"] = "goodput"
@@ -346,14 +254,14 @@ class Objective(_Model):
         return self
 
 
-class Job(_Model):
+class Job(Record):
     """A job of a given size, to be timed on each plan."""
 
     useful_gpu_hours: Annotated[float, Field(gt=0)]
     """Useful GPU-hours of the baseline GPU."""
 
 
-class Scenario(_Model):
+class Scenario(Record):
     """A named what-if: overrides applied in the order written."""
 
     description: str = ""
@@ -361,7 +269,7 @@ class Scenario(_Model):
     """Dotted path: new value, or a multiple of the old one such as "0.5x"."""
 
 
-class Instance(_Model):
+class Instance(Record):
     """A procurement instance: everything spareopt needs to choose a plan."""
 
     schema_version: Literal[1]

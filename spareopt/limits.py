@@ -31,9 +31,17 @@ class LimitSlack(BaseModel):
         return self.slack < -rounding(self.limit, self.bound)
 
 
+def _taken(scored: list[ScoredChoice], name: str) -> int:
+    """Crews, or trays on shelves, of the whole site; what all zones share counts once."""
+    numbers = [getattr(s.taken, name) or 0 for s in scored]
+    if scored[0].plan.shared_by == "site":
+        return numbers[0]
+    return sum(s.choice.count * number for s, number in zip(scored, numbers, strict=True))
+
+
 def rounding(limit: str, bound: float) -> float:
     """How far a value may be beyond a limit for rounding alone; for the availability, beyond the unavailability."""
-    return LIMIT_TOLERANCE * (1.0 - bound if limit == "availability" else abs(bound))
+    return LIMIT_TOLERANCE * (1.0 - bound if limit.startswith(("availability", "guarantee")) else abs(bound))
 
 
 def limit_slacks(
@@ -56,6 +64,8 @@ def limit_slacks(
         ("it_power", "kW", "<=", it_power, limits.it_power),
         ("site_power", "kW", "<=", site_power, limits.site_power),
         ("floor", "rack positions", "<=", racks, limits.floor),
+        ("crews", "crews", "<=", _taken(scored, "crews"), limits.crews),
+        ("shelf_trays", "trays", "<=", _taken(scored, "shelf_trays"), limits.shelf_trays),
         ("working_gpus.minimum", "GPUs", ">=", working, limits.working_gpus.minimum),
         ("working_gpus.maximum", "GPUs", "<=", working, limits.working_gpus.maximum),
         ("availability", "", ">=", 1.0 - unavailability, limits.availability),
@@ -77,7 +87,27 @@ def limit_slacks(
     if floor is not None:  # the slack of many nines keeps its digits only as a difference of unavailabilities
         exact = {"slack": (1.0 - floor) - unavailability}
         result = [row.model_copy(update=exact) if row.limit == "availability" else row for row in result]
-    return tuple(result + _placement(instance, scored))
+    return tuple(result + _guarantees(scored) + _placement(instance, scored))
+
+
+def _guarantees(scored: list[ScoredChoice]) -> list[LimitSlack]:
+    """The probabilities with which zones have the usable blocks they guarantee."""
+    result = []
+    for s in scored:
+        guarantee = s.build.zone.guarantee
+        if guarantee is not None:
+            missed = s.build.guarantee_missed(s.plan, s.taken, s.choice.intra_block_spares)
+            result.append(
+                LimitSlack(
+                    limit=f"guarantee of {guarantee.usable_blocks} blocks in {s.choice.zone}",
+                    unit="",
+                    sense=">=",
+                    value=1.0 - missed,
+                    bound=guarantee.probability,
+                    slack=(1.0 - guarantee.probability) - missed,
+                )
+            )
+    return result
 
 
 def _placement(instance: Instance, scored: list[ScoredChoice]) -> list[LimitSlack]:

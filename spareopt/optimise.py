@@ -3,27 +3,49 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import inf
 
-from spareopt.candidates import Model, checkpointing, enumerate_candidates
+import pandas as pd
+
+from spareopt.candidates import Candidates, enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.errors import (
     Fault,
     InfeasibleError,
     InputError,
-    InterruptedError_,
     LimitError,
+    OverloadedError,
     SolverError,
     SpareoptError,
+    StoppedError,
 )
 from spareopt.evaluation import decisions_of, evaluate
 from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
-from spareopt.plan import INTERRUPTED, Audit, CandidateCounts, Certificate, Plan, Provenance, ZonesAlike, versions
+from spareopt.levels import level_instances
+from spareopt.plan import (
+    INTERRUPTED,
+    LIMIT_REACHED,
+    PROVEN,
+    Audit,
+    CandidateCounts,
+    Certificate,
+    Plan,
+    Provenance,
+    Status,
+    ZonesAlike,
+    versions,
+)
 from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, cost_range, optimistic_log_goodput
+from spareopt.relaxation import Refinement, carefree_bound, cost_range, optimistic_log_goodput, trivial_bound
+from spareopt.schemes import Model, recovery_scheme
 from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress
 
 WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs
+LEVELS_SHARE = 0.5  # of the time limit
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
 
 
@@ -41,7 +63,7 @@ def solve(
 
     ``gap`` is the relative gap asked (0 for a proof to the last digit), ``time_limit`` is in seconds.  ``coarse``
     starts the refinement from the roughest relaxation; the result is as good, only slower.  Raises InfeasibleError
-    (proven), LimitError or InterruptedError_ where no plan was found in time, SolverError.
+    (proven), LimitError or StoppedError where no plan was found in time, SolverError.
     """
     if not 0 <= gap < 1:
         raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
@@ -51,13 +73,123 @@ def solve(
     def elapsed() -> float:
         return time.perf_counter() - started
 
-    report(SolveProgress("scoring candidates", elapsed()))
+    told = -inf
+
+    def tell(progress: SolveProgress) -> None:
+        """Of many levels not every step is news."""
+        nonlocal told
+        if progress.seconds - told > REPORT_EVERY:
+            told = progress.seconds
+            report(replace(progress, phase=f"level {len(levels) + 1} of {len(parts)}, {progress.phase}"))
+
+    levels: list[_Level | str] = []
+    parts = level_instances(instance)
+    for part in parts:
+        known = any(isinstance(level, _Level) for level in levels)
+        if known and time_limit is not None and elapsed() > LEVELS_SHARE * time_limit:
+            break  # what is left of the time is for the levels that are known; the others are bounded
+        levels.append(_level(part, model, elapsed, report if len(parts) == 1 else tell, time_limit))
+    usable = [level for level in levels if isinstance(level, _Level)]
+    if not usable:
+        raise InfeasibleError(_why_none(instance, [level for level in levels if isinstance(level, str)]))
+    if all(optimistic_log_goodput(level.problem) < WORTHLESS for level in usable):
+        raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
+    if any(level.problem.goal == "ratio" and cost_range(level.problem)[0] <= 0 for level in usable):
+        message = "goodput_per_dollar needs a cost above zero, but a choice costs nothing; state rack_price"
+        raise InputError(instance.name, [Fault("objective.kind", message)])
+    search, bound = _search_levels(usable, gap, seed, coarse, time_limit, started, report)
+    if len(levels) < len(parts):
+        bound = max(bound, *(carefree_bound(level.problem) for level in usable))
+    if search.best is None:
+        raise _failure(search, instance, model)
+    problem, candidates = search.start, search.problem.candidates
+    counts, option = search.best.counts, search.best.option
+    plan_name = candidates.instance.checkpoint_plans[option].name
+    decisions = decisions_of(candidates, search.problem.by_row(counts), plan_name)
+    evaluation = evaluate(instance, decisions, model=model)
+    _check_agreement(search.best, evaluation.goodput, evaluation.cost_per_year)
+    if evaluation.violated:
+        raise SolverError(f"the plan found breaks its limit {evaluation.violated[0].limit}")
+    value = problem.objective_value(search.best.score)
+    kind = instance.objective.kind
+    result = Plan(
+        decisions=decisions,
+        evaluation=evaluation,
+        certificate=Certificate(
+            status=_status(usable, gap, problem, search.best.score, bound),
+            objective=kind,
+            unit=problem.unit,
+            sense="minimise" if kind == "cost" else "maximise",
+            value=value,
+            bound=problem.objective_value(bound),
+            gap=problem.gap(search.best.score, bound),
+            gap_asked=gap,
+            model=model,
+            refinements=sum(level.search.rounds for level in usable if level.search),
+            plans_excluded=sum(len(level.search.refinement.excluded) for level in usable if level.search),
+        ),
+        zones_alike=_zones_alike(problem) if len(decisions.zones) > len(instance.zones) else None,
+        candidates=CandidateCounts(
+            enumerated=sum(len(level.candidates.table) for level in usable),
+            dominated=sum(int((level.dominated_by >= 0).sum()) for level in usable),
+            outbid=sum(len(level.problem.rows) - len(level.left.rows) for level in usable),
+            kept=sum(len(level.left.rows) for level in usable),
+            excluded=dict(sorted(_excluded(usable).items())),
+        ),
+        provenance=Provenance(
+            instance=instance.name,
+            input_hash=instance.input_hash(),
+            applied=instance.applied,
+            options={"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse},
+            seed=seed,
+            versions=versions(),
+        ),
+    )
+    result._audit = Audit(
+        candidates=_audit_table(usable, instance),
+        model=search.model,
+        log=search.log,
+        seconds={
+            "scoring": sum(level.scoring for level in usable),
+            "pruning": sum(level.pruning for level in usable),
+            "selection": elapsed() - sum(level.scoring + level.pruning for level in usable),
+        },
+    )
+    return result
+
+
+@dataclass
+class _Level:
+    """One level of what the zones share: its candidates, what was pruned, and its search once there is one."""
+
+    candidates: Candidates
+    dominated_by: pd.Series
+    problem: Problem
+    scoring: float
+    pruning: float
+    search: Search | None = None
+
+    @property
+    def left(self) -> Problem:
+        """The problem with the candidates that were left at the end."""
+        return self.problem if self.search is None else self.search.problem
+
+
+def _level(
+    instance: Instance,
+    model: Model,
+    elapsed: Callable[[], float],
+    report: OnProgress,
+    time_limit: float | None,
+) -> _Level | str:
+    """Candidates of a level, pruned; or why it has none."""
+    began = elapsed()
+    report(SolveProgress("scoring candidates", began))
     candidates = enumerate_candidates(instance, model)
     scored = elapsed()
     if hopeless := out_of_reach(candidates):
-        raise InfeasibleError("; ".join(hopeless))
-    schemes = [checkpointing(plan, model) for plan in instance.checkpoint_plans]
-
+        return "; ".join(hopeless)
+    schemes = [recovery_scheme(instance, plan, model) for plan in instance.checkpoint_plans]
     told = 0.0
 
     def going(share: float) -> bool:
@@ -71,66 +203,104 @@ def solve(
     dominated_by = prune(candidates, schemes, going)
     pruned = elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
-    if optimistic_log_goodput(problem) < WORTHLESS:
-        raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
-    if problem.goal == "ratio" and cost_range(problem)[0] <= 0:
-        message = "goodput_per_dollar needs a cost above zero, but a choice costs nothing; state rack_price"
-        raise InputError(instance.name, [Fault("objective.kind", message)])
-    search = Search(problem, gap, seed, Refinement.initial(problem, coarse), time_limit, started, report)
-    search.run()
-    if search.best is None:
-        raise _failure(search, instance, model)
-    counts, option = search.best.counts, search.best.option
-    decisions = decisions_of(candidates, search.problem.by_row(counts), instance.checkpoint_plans[option].name)
-    evaluation = evaluate(instance, decisions, model=model)
-    _check_agreement(search.best, evaluation.goodput, evaluation.cost_per_year)
-    if evaluation.violated:
-        raise SolverError(f"the plan found breaks its limit {evaluation.violated[0].limit}")
-    value, bound = problem.objective_value(search.best.score), problem.objective_value(search.bound)
-    kind = instance.objective.kind
-    result = Plan(
-        decisions=decisions,
-        evaluation=evaluation,
-        certificate=Certificate(
-            status=search.status,
-            objective=kind,
-            unit=problem.unit,
-            sense="minimise" if kind == "cost" else "maximise",
-            value=value,
-            bound=bound,
-            gap=problem.gap(search.best.score, search.bound),
-            gap_asked=gap,
-            model=model,
-            refinements=search.rounds,
-            plans_excluded=len(search.refinement.excluded),
-        ),
-        zones_alike=_zones_alike(problem) if len(decisions.zones) > len(instance.zones) else None,
-        candidates=CandidateCounts(
-            enumerated=len(candidates.table),
-            dominated=int((dominated_by >= 0).sum()),
-            outbid=len(problem.rows) - len(search.problem.rows),
-            kept=len(search.problem.rows),
-            excluded={reason: number for reason, number in sorted(candidates.excluded.items()) if number},
-        ),
-        provenance=Provenance(
-            instance=instance.name,
-            input_hash=instance.input_hash(),
-            applied=instance.applied,
-            options={"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse},
-            seed=seed,
-            versions=versions(),
-        ),
-    )
-    result._audit = Audit(
-        candidates=candidates.table.assign(
-            dominated_by=dominated_by,
-            outbid=(dominated_by < 0) & ~candidates.table.index.isin(search.problem.rows),
-        ),
-        model=search.model,
-        log=search.log,
-        seconds={"scoring": scored, "pruning": pruned - scored, "selection": elapsed() - pruned},
-    )
-    return result
+    try:
+        problem.terms.log_states  # noqa: B018 - of crews that zones share this is the law of all units
+    except OverloadedError as error:
+        return "; ".join(fault.message for fault in error.faults)
+    return _Level(candidates, dominated_by, problem, scored - began, pruned - scored)
+
+
+def _search_levels(
+    levels: list[_Level],
+    gap: float,
+    seed: int,
+    coarse: bool,
+    time_limit: float | None,
+    started: float,
+    report: OnProgress,
+) -> tuple[Search, float]:
+    """The search with the best plan, and a bound on all levels' plans.
+
+    The levels are searched from the one with the best plan of zones alike on; each looks only for better plans than
+    those known.
+    """
+    told = 0.0
+
+    def tell(progress: SolveProgress) -> None:
+        """Of many levels not every step is news."""
+        nonlocal told
+        if len(levels) == 1:
+            report(progress)
+        elif progress.seconds - told > REPORT_EVERY:
+            told = progress.seconds
+            done = sum(level.search is not None for level in levels)
+            report(replace(progress, phase=f"level {done + 1} of {len(levels)}, {progress.phase}"))
+
+    firsts = [level.problem.uniform() for level in levels] if len(levels) > 1 else [None] * len(levels)
+    scores = [-inf if first is None else first.score for first in firsts]
+    floor, bound, highest = -inf, -inf, -inf
+    best: Search | None = None
+    last: Search | None = None
+    for place in sorted(range(len(levels)), key=lambda i: -scores[i]):
+        level = levels[place]
+        refinement = Refinement.initial(level.problem, coarse)
+        search = Search(level.problem, gap, seed, refinement, time_limit, started, tell, floor)
+        search.best = firsts[place]
+        search.run()
+        level.search, last = search, search
+        if search.best is not None and search.best.score > highest:
+            best, highest = search, search.best.score
+        floor = max(floor, search.value)
+        if not search.infeasible:
+            bound = max(bound, search.bound)
+        out_of_time = search.remaining() == 0
+        if search.status == INTERRUPTED or out_of_time:
+            bound = max([bound, *(trivial_bound(other.problem) for other in levels if other.search is None)])
+            break
+    assert last is not None
+    chosen = best or next((level.search for level in levels if level.search and not level.search.infeasible), last)
+    return chosen, max(bound, floor)
+
+
+def _status(levels: list[_Level], gap: float, problem: Problem, score: float, bound: float) -> Status:
+    """Proven where the bound over all levels is near enough; else why the search ended."""
+    if problem.gap(score, bound) <= gap:
+        return PROVEN
+    stopped = any(level.search is not None and level.search.status == INTERRUPTED for level in levels)
+    return INTERRUPTED if stopped else LIMIT_REACHED
+
+
+def _why_none(instance: Instance, reasons: list[str]) -> str:
+    if not reasons:
+        return "no level of shared crews and shelf is within limits.crews and limits.shelf_trays"
+    return "; ".join(dict.fromkeys(reasons))
+
+
+def _excluded(levels: list[_Level]) -> dict[str, int]:
+    """How many combinations could not be built, by reason, over all levels."""
+    total = Counter[str]()
+    for level in levels:
+        total.update({reason: number for reason, number in level.candidates.excluded.items() if number})
+    return dict(total)
+
+
+def _audit_table(levels: list[_Level], instance: Instance) -> pd.DataFrame:
+    """The candidates of all levels and their fate, one after the other."""
+    names = [plan.name for plan in instance.repair_plans]
+    tables, first = [], 0
+    for level in levels:
+        table = level.candidates.table
+        places = {i: names.index(plan.name) for i, plan in enumerate(level.candidates.instance.repair_plans)}
+        left = table.index.isin(level.left.rows)
+        tables.append(
+            table.assign(
+                repair_plan=table["repair_plan"].map(places),
+                dominated_by=level.dominated_by.where(level.dominated_by < 0, level.dominated_by + first),
+                outbid=(level.dominated_by < 0) & ~left,
+            )
+        )
+        first += len(table)
+    return pd.concat(tables, ignore_index=True)
 
 
 def _zones_alike(problem: Problem) -> ZonesAlike | None:
@@ -150,7 +320,9 @@ def _failure(search: Search, instance: Instance, model: Model) -> SpareoptError:
             _unreachable_target(search, instance, model) or why_infeasible(search.problem.candidates)
         )
     if search.status == INTERRUPTED:
-        return InterruptedError_("interrupted before any plan was found")
+        return StoppedError("interrupted before any plan was found")
+    if search.time_limit is None:
+        return LimitError("every plan tried breaks a limit, and the bound that is left does not prove that all do")
     return LimitError(f"the time limit of {search.time_limit:g} s was reached before any plan was found")
 
 

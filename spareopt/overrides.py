@@ -8,11 +8,9 @@ import re
 from functools import cache
 from typing import Any
 
-from pydantic import BaseModel
-
-from spareopt import instance as models
 from spareopt import units
 from spareopt.errors import Fault
+from spareopt.record import all_records
 
 _MULTIPLE = re.compile(r"\s*([0-9.eE+-]+)\s*x\s*")
 _LEADING_NUMBER = re.compile(rf"\s*({units.NUMBER})(.*)", re.DOTALL)
@@ -94,8 +92,7 @@ def _mapping_key(node: dict[Any, Any], key: str) -> Any:
 def _fields_with_a_default() -> frozenset[str]:
     return frozenset(
         name
-        for model in vars(models).values()
-        if isinstance(model, type) and issubclass(model, BaseModel)
+        for model in all_records()
         for name, field in model.model_fields.items()
         if not field.is_required() and field.get_default(call_default_factory=True, validated_data={}) is not None
     )

@@ -14,7 +14,10 @@ from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
 
 PLAN_SCHEMA_VERSION = 1
-PROVEN, LIMIT_REACHED, INTERRUPTED = "proven", "limit reached", "interrupted"
+Status = Literal["proven", "limit reached", "interrupted"]
+PROVEN: Status = "proven"
+LIMIT_REACHED: Status = "limit reached"
+INTERRUPTED: Status = "interrupted"
 PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
 
 
@@ -26,7 +29,7 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    status: Literal["proven", "limit reached", "interrupted"]
+    status: Status
     objective: Literal["goodput", "cost", "goodput_per_dollar"]
     unit: str
     sense: Literal["maximise", "minimise"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, expm1, inf, log
 from typing import Literal
@@ -12,9 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt.candidates import Candidates, energy_cost_per_kw_year, site_terms
+from spareopt.candidates import Candidates, energy_cost_per_kw_year
+from spareopt.coupling import ZoneTerms
+from spareopt.environment import log_together
+from spareopt.levels import shared_costs
 from spareopt.limits import rounding
-from spareopt.recovery import Checkpointing
+from spareopt.numerics.holder import Tilt
+from spareopt.numerics.recovery import RecoveryScheme
 from spareopt.units import HOURS_PER_YEAR
 
 Array = NDArray[np.float64]
@@ -34,23 +38,28 @@ class Outcome:
     goodput: float
     cost: float | None
     working_gpus: float
+    placed_gpus: float
     rate: float
     log_up: float
+    """ln of the share of time in which the job runs, as the energy term of the MILP counts it."""
 
 
 @dataclass(frozen=True)
 class Problem:
     """Candidates that were kept, by position; ``rows`` leads back to the table.
 
-    ``score`` is always maximised: ln goodput, minus cost per year, or ln (goodput hours per cost).
+    ``score`` is always maximised: ln goodput, minus cost per year, or ln (goodput hours per cost).  Where zones are
+    coupled (states of the environment, shared crews or shelf), :meth:`outcome` is exact and the terms of one zone each
+    that the MILP adds are over-estimates: a tilted Hölder bound, or each zone alone with all the crews and trays.
     """
 
     candidates: Candidates
-    schemes: list[Checkpointing]
+    schemes: list[RecoveryScheme]
     rows: NDArray[np.int64]
     group: NDArray[np.int64]
     members: tuple[int, ...]
     table: pd.DataFrame
+    tilt: Tilt | None = None
 
     @property
     def goal(self) -> Goal:
@@ -73,24 +82,41 @@ class Problem:
 
     @cached_property
     def _columns(self) -> dict[str, Array]:
-        return {str(name): np.asarray(values, dtype=np.float64) for name, values in self.table.items()}
+        columns = {str(name): np.asarray(values, dtype=np.float64) for name, values in self.table.items()}
+        own = 0.0 if self.terms.pooled else 1.0  # what zones share is no zone's own, and within its limit by its level
+        return columns | {
+            name: own * np.nan_to_num(columns[column])
+            for name, column in (("own_crews", "crews"), ("own_shelf", "shelf_trays"))
+        }
 
     @cached_property
-    def log_up(self) -> Array:
-        """ln A of each candidate's zone."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log1p(-self.column("unavailability")), dtype=np.float64)
+    def terms(self) -> ZoneTerms:
+        """What couples the zones, or does not."""
+        return ZoneTerms(self.candidates, self.schemes, self.rows, self.group, self.members, self.table, tilt=self.tilt)
+
+    def tilted(self, outcome: Outcome) -> Problem:
+        """The problem with its over-estimates made exact at a plan, as far as they can be."""
+        return replace(self, tilt=self.terms.tilted(outcome.counts, outcome.option, outcome.rate).tilt)
 
     @cached_property
-    def site(self) -> tuple[float, float]:
-        """ln A and the interruption rate of what all zones share."""
-        down, rate = site_terms(self.candidates.instance)
-        return float(np.log1p(-down)), rate
+    def _shared_costs(self) -> tuple[float, float]:
+        return shared_costs(self.candidates.instance)
+
+    @property
+    def shared_capital(self) -> float:
+        """Capital of the shelf that all zones share."""
+        return self._shared_costs[0]
 
     @cached_property
     def option_cost(self) -> tuple[float, ...]:
-        """Yearly cost of each checkpoint plan."""
-        return tuple(plan.yearly_cost for plan in self.candidates.instance.checkpoint_plans)
+        """Yearly cost of each checkpoint plan, with that of the crews that all zones share."""
+        return tuple(plan.yearly_cost + self._shared_costs[1] for plan in self.candidates.instance.checkpoint_plans)
+
+    @cached_property
+    def option_total(self) -> tuple[float, ...]:
+        """Cost per year of each checkpoint plan with all that zones share, their shelf spread over its years."""
+        spread = self.shared_capital / (self.candidates.instance.economics.amortisation / HOURS_PER_YEAR)
+        return tuple(cost + spread for cost in self.option_cost)
 
     @cached_property
     def blocked_yearly_cost(self) -> Array:
@@ -104,7 +130,8 @@ class Problem:
         price = energy_cost_per_kw_year(self.candidates.instance)
         if price == 0:
             return np.zeros(len(self.rows))
-        return price * (self.column("it_power_kw") - self.column("blocked_power_kw"))
+        placed = self.column("placed_gpus") / self.column("working_gpus")  # with groups that shrink, those that run
+        return price * placed * (self.column("it_power_kw") - self.column("blocked_power_kw"))
 
     @cached_property
     def spread_capital(self) -> Array:
@@ -127,13 +154,20 @@ class Problem:
         def total(values: Array) -> float:
             return float(number @ values[chosen])
 
-        log_up = self.site[0] + total(self.log_up)
-        rate = self.site[1] + total(self.column("rate_per_h"))
-        working = total(self.column("working_gpus"))
+        log_up = self.terms.log_up_of(counts)
+        rate = self.terms.site[1] + total(self.column("rate_per_h"))
+        working, placed = total(self.column("working_gpus")), total(self.column("placed_gpus"))
         scale = float(self.column("log_scale")[chosen].min())
-        log_goodput = log(working) + log_up + scale + float(self.schemes[option].log_eta(np.array(rate)))
+        scheme = self.schemes[option]
+        if self.terms.environment.mixed:
+            log_eta = scheme.log_eta(rate * self.terms.environment.multipliers)
+            useful = float(log_together(self.terms.environment, number @ self.terms.log_states[chosen] + log_eta))
+        else:
+            useful = log_up + float(scheme.log_eta(np.array(rate)))
+        stops = self.terms.environment.stops + total(self.column("planned_stops"))
+        log_goodput = (log(placed) if placed > 0 else -inf) + scale + useful - stops
         yearly = total(self.blocked_yearly_cost) + exp(log_up) * total(self.energy_cost) + self.option_cost[option]
-        spread = total(self.spread_capital)
+        spread = total(self.spread_capital) + self.option_total[option] - self.option_cost[option]
         cost = None if np.isnan(spread) else spread + yearly
         feasible = log_goodput > -inf and self._within_limits(total, working, log_up, yearly, log_goodput)
         if self.goal == "value":
@@ -141,25 +175,41 @@ class Problem:
         else:
             assert cost is not None
             score = -cost if self.goal == "cost" else log_goodput + log(HOURS_PER_YEAR / cost)
-        return Outcome(dict(counts), option, score, feasible, exp(log_goodput), cost, working, rate, log_up)
+        return Outcome(dict(counts), option, score, feasible, exp(log_goodput), cost, working, placed, rate, log_up)
 
     def uniform(self) -> Outcome | None:
-        """The best plan that gives all zones of the only zone class the same choice, or None.
+        """The best plan that gives all zones of the only zone class the same choice, or None."""
+        return self.tried_uniform()[0]
+
+    def tried_uniform(self) -> tuple[Outcome | None, bool]:
+        """The best plan that gives all zones of the only zone class the same choice, and whether all were tried.
 
         Candidates are tried in the order of their scores, the first that meets every limit is the best.
         """
         if len(self.members) != 1:
-            return None
+            return None, False
         number = float(self.members[0])
-        log_up = self.site[0] + number * self.log_up
+        environment = self.terms.environment
+        together = number * self.terms.log_states
+        log_up = self.terms.site[0] + together[:, 0] if environment.single else log_together(environment, together)
+        rate = self.terms.site[1] + number * self.column("rate_per_h")
+        placed = self.column("placed_gpus")
         with np.errstate(divide="ignore"):
-            log_size = np.log(number * self.column("working_gpus")) + log_up + self.column("log_scale")
-        rate = self.site[1] + number * self.column("rate_per_h")
-        yearly = number * (self.blocked_yearly_cost + np.exp(log_up) * self.energy_cost)
+            log_size = np.log(number * placed) + self.column("log_scale")
+        log_size = log_size - environment.stops - number * self.column("planned_stops")
+        running = np.exp(log_up)
+        if self.goal == "cost" and self.terms.pooled:
+            running = running * 0.0  # the log_up here are over-estimates: for a bound on the cost, energy is left out
+        yearly = number * (self.blocked_yearly_cost + running * self.energy_cost)
         cost = number * self.spread_capital + yearly
         scores = []
-        for scheme, option_cost in zip(self.schemes, self.option_cost, strict=True):
-            log_goodput = log_size + scheme.log_eta(rate)
+        for scheme, option_cost in zip(self.schemes, self.option_total, strict=True):
+            if environment.mixed:
+                rates, place = np.unique(rate, return_inverse=True)
+                log_eta = scheme.log_eta(rates[:, None] * environment.multipliers)[place]
+                log_goodput = log_size + log_together(environment, together + log_eta)
+            else:
+                log_goodput = log_size + log_up + scheme.log_eta(rate)
             whole = cost + option_cost
             if self.goal == "value":
                 scores.append(log_goodput)
@@ -168,28 +218,36 @@ class Problem:
         allowed = np.tile(self._alike_within_limits(number), len(scores))
         values = np.where(allowed, np.concatenate(scores), -np.inf)
         order = np.argsort(-values, kind="stable")[: min(MOST_TRIES, int(allowed.sum()))]
+        every = len(order) == int(allowed.sum())
+        best: Outcome | None = None
         for place in order:
             option, candidate = divmod(int(place), len(self.rows))
+            if best is not None and best.score >= values[place]:
+                return best, True  # where crews are shared the values are bounds: the first feasible need not be best
             outcome = self.outcome({candidate: self.members[0]}, option)
-            if outcome.feasible:
-                return outcome
-        return None
+            if outcome.feasible and (best is None or outcome.score > best.score):
+                best = outcome
+                if not self.terms.pooled:
+                    return best, True
+        return best, every
 
     def _alike_within_limits(self, number: float) -> NDArray[np.bool_]:
         """Which candidates, taken ``number`` times, meet the limits on what is bought and drawn, rounding aside."""
         limits = self.candidates.instance.limits
         pue = self.candidates.instance.power.pue
         rows = (
-            ("capital", limits.capital),
-            ("it_power_kw", limits.it_power),
-            ("it_power_kw", None if limits.site_power is None else limits.site_power / pue),
-            ("racks", limits.floor),
-            ("working_gpus", limits.working_gpus.maximum),
+            ("capital", limits.capital, self.shared_capital),
+            ("it_power_kw", limits.it_power, 0.0),
+            ("it_power_kw", None if limits.site_power is None else limits.site_power / pue, 0.0),
+            ("racks", limits.floor, 0.0),
+            ("working_gpus", limits.working_gpus.maximum, 0.0),
+            ("own_crews", limits.crews, 0.0),
+            ("own_shelf", limits.shelf_trays, 0.0),
         )
         allowed = np.ones(len(self.rows), dtype=bool)
-        for column, bound in rows:
+        for column, bound, shared in rows:
             if bound is not None:
-                allowed &= number * self.column(column) <= bound * (1 + 1e-6)
+                allowed &= number * self.column(column) + shared <= bound * (1 + 1e-6)
         if limits.working_gpus.minimum is not None:
             allowed &= number * self.column("working_gpus") >= limits.working_gpus.minimum
         return allowed
@@ -206,7 +264,12 @@ class Problem:
             return bound is None or value >= bound - rounding(name, bound)
 
         return (
-            (limits.capital is None or at_most("capital", use(self.column("capital")), limits.capital))
+            (
+                limits.capital is None
+                or at_most("capital", use(self.column("capital")) + self.shared_capital, limits.capital)
+            )
+            and at_most("crews", use(self.column("own_crews")), limits.crews)
+            and at_most("shelf_trays", use(self.column("own_shelf")), limits.shelf_trays)
             and at_most("yearly_cost", yearly, limits.yearly_cost)
             and (limits.it_power is None or at_most("it_power", use(self.column("it_power_kw")), limits.it_power))
             and (
@@ -236,14 +299,14 @@ class Problem:
     def subset(self, keep: NDArray[np.int64]) -> Problem:
         """The problem with only the candidates at these positions, which must be increasing."""
         table = self.table.iloc[keep].reset_index(drop=True)
-        return Problem(self.candidates, self.schemes, self.rows[keep], self.group[keep], self.members, table)
+        return replace(self, rows=self.rows[keep], group=self.group[keep], table=table)
 
     def by_row(self, counts: Mapping[int, int]) -> dict[int, int]:
         """Counts by row of the table instead of position."""
         return {int(self.rows[c]): count for c, count in counts.items()}
 
 
-def build_problem(candidates: Candidates, dominated_by: pd.Series, schemes: list[Checkpointing]) -> Problem:
+def build_problem(candidates: Candidates, dominated_by: pd.Series, schemes: list[RecoveryScheme]) -> Problem:
     """The problem of the candidates that nothing dominates; every zone class must have one."""
     rows = np.flatnonzero((dominated_by < 0).to_numpy())
     table = candidates.table.iloc[rows].reset_index(drop=True)

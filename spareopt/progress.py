@@ -6,8 +6,8 @@ import sys
 import time
 
 from spareopt.instance import Instance
-from spareopt.report import objective_number
 from spareopt.search import SolveProgress
+from spareopt.wording import objective_number
 
 PROGRESS_AFTER = 2.0  # s
 

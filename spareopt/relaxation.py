@@ -9,6 +9,7 @@ from math import log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from spareopt.candidates import energy_cost_per_kw_year
 from spareopt.formulations.selection import (
     Budget,
     ConcaveTerm,
@@ -21,8 +22,8 @@ from spareopt.formulations.selection import (
     SlowestScale,
 )
 from spareopt.limits import rounding
+from spareopt.numerics.recovery import Curvature, RateTerm
 from spareopt.problem import Outcome, Problem
-from spareopt.recovery import Checkpointing, Curvature
 from spareopt.units import HOURS_PER_YEAR
 
 Array = NDArray[np.float64]
@@ -33,13 +34,14 @@ LOWEST_LOG_UP = -20.0  # A below 2e-9 is taken as that: an over-estimate, and it
 NEGLIGIBLE_LOG_UP = -15.0  # energy of a plan that is up less than 3e-7 of the time is taken as nothing
 ROUNDING = 1e-9
 SAME_POINT = 1e-12  # relative
+LEAST_PLACED = 1e-6  # GPUs: fewer are taken as that, an over-estimate
 
 
 @dataclass(frozen=True)
 class Refinement:
     """Where the couplings are exact: points of each curve; and plans that are cut off."""
 
-    working_gpus: Points
+    placed_gpus: Points
     rate: tuple[Points, ...]  # by option
     log_up: Points
     cost: Points
@@ -53,10 +55,11 @@ class Refinement:
     def initial(cls, problem: Problem, coarse: bool) -> Refinement:
         """A first relaxation: few points over the range of all choices, none inside where ``coarse``."""
         between = 0 if coarse else 1
-        sizes = problem.extremes(problem.column("working_gpus"))
+        sizes = problem.extremes(problem.column("placed_gpus"))
         rates = rate_range(problem)
         rate_points = tuple(
-            () if scheme.curvature is Curvature.CONCAVE else _inner(*rates, 4 * between) for scheme in problem.schemes
+            () if scheme.curvature is Curvature.CONCAVE else _inner(*rates, 4 * between)
+            for scheme in problem.terms.couplings
         )
         cost = _inner(*cost_range(problem), 7 * between) if problem.goal == "ratio" else ()
         log_up = (-5.0, -1.0, -0.3, -0.1, -0.03, -0.01, -0.003, -0.001) if between else (-1.0,)
@@ -71,7 +74,7 @@ class Refinement:
         rate[option] = _with(rate[option], outcome.rate)
         finer = replace(
             self,
-            working_gpus=_with(self.working_gpus, outcome.working_gpus),
+            placed_gpus=_with(self.placed_gpus, outcome.placed_gpus),
             rate=tuple(rate),
             log_up=_with(self.log_up, outcome.log_up) if _energy_matters(problem) else self.log_up,
             cost=_with(self.cost, outcome.cost) if problem.goal == "ratio" and outcome.cost else self.cost,
@@ -88,9 +91,9 @@ class Refinement:
         Tangents are free, so there are many; pieces of the rate cost a binary each, so only those are halved whose
         line is more than ``tolerance`` above the curve.
         """
-        sizes, rates = problem.extremes(problem.column("working_gpus")), rate_range(problem)
+        sizes, rates = problem.extremes(problem.column("placed_gpus")), rate_range(problem)
         points = []
-        for option, scheme in enumerate(problem.schemes):
+        for option, scheme in enumerate(problem.terms.couplings):
             more = _inner(*rates, MANY_TANGENTS)
             if scheme.curvature is not Curvature.CONCAVE:
                 pieces = [piece for piece in self._rate(problem).pieces if piece.option == option]
@@ -100,8 +103,8 @@ class Refinement:
                     if len(pieces) < MANY_PIECES and _overestimate(scheme, p) > tolerance
                 )
             points.append((*self.rate[option], *more))
-        working_gpus = (*self.working_gpus, *_inner(*sizes, MANY_TANGENTS))
-        return replace(self, working_gpus=working_gpus, rate=tuple(points))
+        placed_gpus = (*self.placed_gpus, *_inner(*sizes, MANY_TANGENTS))
+        return replace(self, placed_gpus=placed_gpus, rate=tuple(points))
 
     def without_pieces(self, pieces: list[Piece]) -> Refinement:
         """The refinement that leaves out pieces of the rate in which no better plan can be."""
@@ -115,18 +118,18 @@ class Refinement:
     def selection(self, problem: Problem) -> Selection:
         """The selection model of a problem under this refinement."""
         alone = sum(problem.members) == 1
-        working, scale = problem.column("working_gpus"), problem.column("log_scale")
-        log_value = np.maximum(problem.log_up, LOWEST_LOG_UP)
-        constant = problem.site[0]
+        placed, scale = np.maximum(problem.column("placed_gpus"), LEAST_PLACED), problem.column("log_scale")
+        log_value = np.maximum(problem.terms.log_value, LOWEST_LOG_UP)
+        constant = problem.terms.site_value
         concave: tuple[ConcaveTerm, ...] = ()
         slowest = None
         if alone:
-            log_value = log_value + np.log(working) + scale
+            log_value = log_value + np.log(placed) + scale
         else:
-            unit = problem.extremes(working)[1]
+            unit = problem.extremes(placed)[1]
             constant += log(unit)
-            tangents = tuple((unit / point, log(point / unit) - 1.0) for point in self.working_gpus if point > 0)
-            concave = (ConcaveTerm("working_gpus", working / unit, tangents),)
+            tangents = tuple((unit / point, log(point / unit) - 1.0) for point in self.placed_gpus if point > 0)
+            concave = (ConcaveTerm("placed_gpus", placed / unit, tangents),)
             levels, level = np.unique(scale, return_inverse=True)
             if len(levels) == 1:
                 constant += float(levels[0])
@@ -138,7 +141,7 @@ class Refinement:
             energy = self._energy(problem, unit_cost)
         if problem.goal != "value":
             coefficients = (problem.spread_capital + problem.blocked_yearly_cost) / unit_cost
-            parts = tuple(part / unit_cost for part in problem.option_cost)
+            parts = tuple(part / unit_cost for part in problem.option_total)
             edges = _edges(*cost_range(problem), self.cost) if problem.goal == "ratio" else ()
             cost = Cost(coefficients, parts, tuple(edge / unit_cost for edge in edges))
         if problem.goal == "ratio":
@@ -166,25 +169,26 @@ class Refinement:
         low, high = rate_range(problem)
         pieces = [
             piece
-            for option, scheme in enumerate(problem.schemes)
+            for option, scheme in enumerate(problem.terms.couplings)
             for piece in _pieces(scheme, option, low, high, self.rate[option])
         ]
         open_pieces = tuple(piece for piece in pieces if self._is_open(piece))
-        return RateCoupling(problem.column("rate_per_h"), problem.site[1], open_pieces)
+        return RateCoupling(problem.column("rate_per_h"), problem.terms.site[1], open_pieces)
 
     def _energy(self, problem: Problem, unit_cost: float) -> Energy:
-        exponent = np.maximum(problem.log_up, LOWEST_LOG_UP)
-        lowest = min(problem.site[0] + problem.extremes(exponent)[0], NEGLIGIBLE_LOG_UP) - 1.0
+        exponent = np.maximum(problem.terms.log_up_low, LOWEST_LOG_UP)
+        start = problem.terms.site_up[1]
+        lowest = min(start + problem.extremes(exponent)[0], NEGLIGIBLE_LOG_UP) - 1.0
         edges = (lowest, NEGLIGIBLE_LOG_UP, *(p for p in sorted(self.log_up) if NEGLIGIBLE_LOG_UP < p < 0.0), 0.0)
-        return Energy(problem.energy_cost / unit_cost, exponent, problem.site[0], edges)
+        return Energy(problem.energy_cost / unit_cost, exponent, start, edges)
 
 
 def optimistic_log_goodput(problem: Problem) -> float:
     """ln goodput with every part at its best, as if nothing held them together."""
-    efficiency = max(float(scheme.log_eta(rate_range(problem)[0])) for scheme in problem.schemes)
-    log_up = problem.site[0] + problem.extremes(problem.log_up)[1]
-    size = problem.extremes(problem.column("working_gpus"))[1]
-    return log(size) + log_up + efficiency + float(problem.column("log_scale").max())
+    efficiency = max(float(scheme.log_eta(rate_range(problem)[0])) for scheme in problem.terms.couplings)
+    log_up = problem.terms.site_value + problem.extremes(problem.terms.log_value)[1]
+    size = problem.extremes(problem.column("placed_gpus"))[1]
+    return log(max(size, LEAST_PLACED)) + log_up + efficiency + float(problem.column("log_scale").max())
 
 
 def trivial_bound(problem: Problem) -> float:
@@ -193,6 +197,25 @@ def trivial_bound(problem: Problem) -> float:
         return -cost_range(problem)[0] * (1 - ROUNDING)
     score = optimistic_log_goodput(problem) + ROUNDING
     return score + (log(HOURS_PER_YEAR / cost_range(problem)[0]) if problem.goal == "ratio" else 0.0)
+
+
+def carefree_bound(problem: Problem) -> float:
+    """A bound on the scores of a problem's choices whatever crews, shelf and repair cost and however good they are."""
+    candidates = problem.candidates
+    table, members = candidates.table, problem.members
+    instance = candidates.instance
+    best, least = 0.0, 0.0
+    price = energy_cost_per_kw_year(instance)
+    for z, number in enumerate(members):
+        rows = table[table["zone"] == z]
+        best += number * float(rows["working_gpus"].max())
+        bare = rows["capital"] - rows["shelf_trays"].fillna(0.0) * max(p.tray_price for p in instance.repair_plans)
+        yearly = price * rows["blocked_power_kw"] if price else 0.0 * rows["capital"]
+        least += number * float((bare / (instance.economics.amortisation / HOURS_PER_YEAR) + yearly).min())
+    if problem.goal == "cost":
+        return -max(least, 0.0)
+    score = log(best) + float(table["log_scale"].max())
+    return score if problem.goal == "value" else score + log(HOURS_PER_YEAR / max(least, 1.0))
 
 
 def bound_slack(problem: Problem, tolerance: float) -> float:
@@ -216,8 +239,8 @@ def score_bound(problem: Problem, solver_bound: Array, tolerance: float) -> Arra
 def cost_range(problem: Problem) -> tuple[float, float]:
     """The least and the greatest cost any choice can have."""
     always_blocked = problem.spread_capital + problem.blocked_yearly_cost
-    low = problem.extremes(always_blocked)[0] + min(problem.option_cost)
-    return low, problem.extremes(always_blocked + problem.energy_cost)[1] + max(problem.option_cost)
+    low = problem.extremes(always_blocked)[0] + min(problem.option_total)
+    return low, problem.extremes(always_blocked + problem.energy_cost)[1] + max(problem.option_total)
 
 
 def cost_unit(problem: Problem) -> float:
@@ -230,10 +253,10 @@ def cost_unit(problem: Problem) -> float:
 def rate_range(problem: Problem) -> tuple[float, float]:
     """The least and the greatest interruption rate any choice can have, with room for rounding."""
     low, high = problem.extremes(problem.column("rate_per_h"))
-    return (problem.site[1] + low) * (1 - 1e-12), (problem.site[1] + high) * (1 + 1e-12)
+    return (problem.terms.site[1] + low) * (1 - 1e-12), (problem.terms.site[1] + high) * (1 + 1e-12)
 
 
-def _overestimate(scheme: Checkpointing, piece: Piece) -> float:
+def _overestimate(scheme: RateTerm, piece: Piece) -> float:
     """How far a piece's line is above ln η in its middle, about the most it can be."""
     middle = (piece.low + piece.high) / 2
     slope, intercept = piece.lines[0]
@@ -245,7 +268,7 @@ def _energy_matters(problem: Problem) -> bool:
     return bool(problem.energy_cost.any()) and (limited or problem.goal != "value")
 
 
-def _pieces(scheme: Checkpointing, option: int, low: float, high: float, points: Points) -> list[Piece]:
+def _pieces(scheme: RateTerm, option: int, low: float, high: float, points: Points) -> list[Piece]:
     """The rate's pieces of one recovery scheme: tangents where it is concave, else one line a piece."""
     if scheme.curvature is Curvature.CONCAVE:
         lines: list[Line] = list(scheme.over_estimators(low, high))
@@ -269,7 +292,10 @@ def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:
     working = problem.column("working_gpus")
     budgets = []
     if limits.capital is not None:
-        budgets.append(Budget("capital", problem.column("capital"), limits.capital))
+        budgets.append(Budget("capital", problem.column("capital"), limits.capital - problem.shared_capital))
+    for name, column, most in (("crews", "own_crews", limits.crews), ("shelf_trays", "own_shelf", limits.shelf_trays)):
+        if most is not None:
+            budgets.append(Budget(name, problem.column(column), float(most)))
     if limits.yearly_cost is not None:
         parts = tuple(part / unit_cost for part in problem.option_cost)
         coefficients, bound = problem.blocked_yearly_cost / unit_cost, limits.yearly_cost / unit_cost
@@ -286,9 +312,9 @@ def _budgets(problem: Problem, unit_cost: float) -> list[Budget]:
         budgets.append(Budget("working_gpus.maximum", working, float(limits.working_gpus.maximum)))
     if limits.availability is not None:
         allowed = 1.0 - limits.availability + rounding("availability", limits.availability)
-        floor = log1p(-allowed) - problem.site[0]
+        floor = log1p(-allowed) - problem.terms.site_up[0]
         # a zone below twice the floor breaks it whatever the others do: no coefficient need be larger
-        budgets.append(Budget("availability", np.maximum(problem.log_up, -2.0 * abs(floor)), floor, ">="))
+        budgets.append(Budget("availability", np.maximum(problem.terms.log_up, -2.0 * abs(floor)), floor, ">="))
     return budgets
 
 

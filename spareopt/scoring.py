@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spareopt.candidates import Model, score_zone
-from spareopt.decisions import ZoneChoice
-from spareopt.exact import ZoneScores
-from spareopt.instance import BlockDesign, Instance, RepairPlan, Zone
+from spareopt.building import Site, StateScores, ZoneBuild, score_zone
+from spareopt.decisions import ZoneChoice, repair_choice
+from spareopt.instance import BlockDesign
 from spareopt.power import rack_draw
-from spareopt.topology import ZoneStructure, zone_structure
+from spareopt.repair import RepairChoice
+from spareopt.repair_plans import RepairPlan
+from spareopt.topology import ZoneStructure
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -20,36 +24,51 @@ class ScoredChoice:
     """A zone choice with its parts of the instance and its one-row score."""
 
     choice: ZoneChoice
-    zone: Zone
-    design: BlockDesign
+    build: ZoneBuild
     plan: RepairPlan
+    taken: RepairChoice
     limit: float
-    structure: ZoneStructure
     row: dict[str, Any]
-    scores: ZoneScores
+    states: StateScores
 
     @property
-    def log_up(self) -> float:
-        """ln A of all its zones; −∞ where they are never all up."""
+    def design(self) -> BlockDesign:
+        """The block design it takes."""
+        return self.build.design
+
+    @property
+    def structure(self) -> ZoneStructure:
+        """The structure of one of its zones."""
+        return self.build.structure
+
+    @property
+    def running(self) -> float:
+        """Mean share of its replica groups that run while the site is up; 1 where the job runs as a whole or not."""
+        return float(self.row["placed_gpus"] / self.row["working_gpus"])
+
+    @property
+    def log_up(self) -> Array:
+        """ln A of all its zones in each state; −∞ where they are never all up; 0 where groups are placed instead."""
+        if self.build.site.shrinks:
+            return np.zeros(self.states.short.shape[1])
         with np.errstate(divide="ignore"):
-            return float(self.choice.count * np.log1p(-self.row["unavailability"]))
+            return np.asarray(self.choice.count * np.log1p(-self.states.short[0]))
 
 
-def score_choice(instance: Instance, choice: ZoneChoice, model: Model) -> ScoredChoice:
+def score_choice(site: Site, choice: ZoneChoice) -> ScoredChoice:
     """Score a choice whose names and counts were checked against the instance."""
+    instance = site.instance
     zone = next(zone for zone in instance.zones if zone.name == choice.zone)
     design = next(design for design in instance.designs if design.name == choice.design)
     plan = next(plan for plan in instance.repair_plans if plan.name == choice.repair_plan)
     limit = choice.gpu_limit
     if limit is None:
         limit = np.nan if design.power is None else design.power.gpu_full_limit
-    structure = zone_structure(instance, zone, design, choice.racks)
-    columns, scores = score_zone(
-        instance, zone, design, structure, choice.racks, choice.intra_block_spares,
-        np.array([choice.inter_block_spares], dtype=np.int64), plan, np.array([limit]), model,
-    )  # fmt: skip
+    build, taken = ZoneBuild(site, zone, design, choice.racks), repair_choice(plan, choice)
+    spares = np.array([choice.inter_block_spares], dtype=np.int64)
+    columns, states = score_zone(build, choice.intra_block_spares, spares, plan, taken, np.array([limit]))
     row = {name: np.atleast_1d(values)[0].item() for name, values in columns.items()}
-    return ScoredChoice(choice, zone, design, plan, float(limit), structure, row, scores)
+    return ScoredChoice(choice, build, plan, taken, float(limit), row, states)
 
 
 def rack_power(s: ScoredChoice) -> float | None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import combinations_with_replacement, product
+from math import comb, inf, prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +17,7 @@ from pyomo.common.collections import ComponentMap
 from spareopt.errors import SolverError
 from spareopt.formulations import selection as formulation
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN
+from spareopt.plan import Status as Outcomes
 from spareopt.problem import Outcome, Problem
 from spareopt.relaxation import Refinement, score_bound, trivial_bound
 from spareopt.solver import Progress as SolverProgress
@@ -28,6 +32,8 @@ FIRST_GAP = 1e-3
 FIRST_NODES = 100
 SOLVER_SHARE = 0.9
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
+MOST_EXCLUDED = 40  # plans cut off where zones are coupled: each costs a MILP, and the bound may never meet them
+MOST_POLISHED = 2000  # plans scored one by one where the bound does not close
 FEASIBILITY_TOLERANCE = 1e-7
 REPORT_EVERY = 0.5  # s
 
@@ -48,7 +54,8 @@ OnProgress = Callable[[SolveProgress], None]
 class Search:
     """The loop of selection, exact re-scoring and refinement, and what it knows so far.
 
-    ``score`` is what is maximised: the log of goodput, minus the cost, or the log of goodput per cost.
+    ``score`` is what is maximised: the log of goodput, minus the cost, or the log of goodput per cost.  ``floor`` is
+    the score of a plan known elsewhere (at another level of what zones share): only better plans are looked for.
     """
 
     def __init__(
@@ -60,13 +67,16 @@ class Search:
         time_limit: float | None,
         started: float,
         report: OnProgress,
+        floor: float = -inf,
     ) -> None:
         self.problem, self.gap, self.seed, self.refinement = problem, gap, seed, refinement
+        self.floor = floor
+        self.start = problem
         self.time_limit, self.started, self.report = time_limit, started, report
         self.best: Outcome | None = None
-        self.bound = trivial_bound(problem)
+        self.bound = max(trivial_bound(problem), floor)  # nothing below what is known is of interest
         self.rounds = 0
-        self.status = LIMIT_REACHED
+        self.status: Outcomes = LIMIT_REACHED
         self.log = ""
         self.model: Any = None
         self.infeasible = False
@@ -80,6 +90,12 @@ class Search:
             self.status = INTERRUPTED
 
     def _refine_until_closed(self) -> None:
+        if self.problem.terms.coupled and sum(self.problem.members) == 1:
+            outcome, every = self.problem.tried_uniform()  # of one zone every plan can be scored exactly
+            if every:
+                self.best, self.infeasible, self.status = outcome, outcome is None, PROVEN
+                self.bound = self.value if self.value > -inf else self.bound
+                return
         while True:
             if not self.refinement.excluded:
                 self._screen()
@@ -95,7 +111,7 @@ class Search:
             if record.status is Status.INFEASIBLE:
                 # every plan not yet scored is out of reach: the best scored one is optimal, or there is none
                 self.infeasible = self.best is None
-                self.bound = self.best.score if self.best is not None else self.bound
+                self.bound = self.value if self.value > -inf else self.bound
                 self.status = PROVEN
                 return
             if record.status in (Status.ERROR, Status.UNBOUNDED) and not record.has_incumbent:
@@ -109,6 +125,62 @@ class Search:
                 return
             assert outcome is not None
             self._refine(outcome)
+            if self.problem.terms.coupled and len(self.refinement.excluded) >= MOST_EXCLUDED:
+                self.best = self.best or self.problem.uniform()
+                self._polish()
+                if self._closed() or self._score_all():
+                    self.status = PROVEN
+                return
+
+    def _polish(self) -> None:
+        """Improve the best plan by exact scores: for one class of zones after the other, each candidate for all of it.
+
+        Where zones are coupled the selection proposes by over-estimates, which may rank plans badly.
+        """
+        tried = 0
+        better = self.best is not None
+        while better and tried < MOST_POLISHED and self.remaining() != 0:
+            better = False
+            for z, number in enumerate(self.problem.members):
+                assert self.best is not None
+                rest = {c: n for c, n in self.best.counts.items() if self.problem.group[c] != z}
+                order = np.argsort(-self.problem.terms.log_value, kind="stable")
+                for candidate in order[self.problem.group[order] == z][: MOST_POLISHED // 10]:
+                    outcome = self.problem.outcome(rest | {int(candidate): number}, self.best.option)
+                    tried += 1
+                    if outcome.feasible and outcome.score > self.best.score:
+                        self.best, better = outcome, True
+        self.bound = max(self.bound, self.value)
+
+    def _score_all(self) -> bool:
+        """Score every plan that is left, where they are few; whether that was done."""
+        problem = self.problem
+        classes = [np.flatnonzero(problem.group == z) for z in range(len(problem.members))]
+        plans = len(problem.schemes) * prod(
+            comb(len(rows) + number - 1, number) for rows, number in zip(classes, problem.members, strict=True)
+        )
+        if plans > MOST_POLISHED:
+            return False
+        parts = [
+            combinations_with_replacement(rows.tolist(), number)
+            for rows, number in zip(classes, problem.members, strict=True)
+        ]
+        for taken in product(*parts):
+            counts = Counter(candidate for part in taken for candidate in part)
+            for option in range(len(problem.schemes)):
+                if self.remaining() == 0:
+                    return False
+                outcome = problem.outcome(dict(sorted(counts.items())), option)
+                if outcome.feasible and (self.best is None or outcome.score > self.best.score):
+                    self.best = outcome
+        self.infeasible = self.best is None
+        self.bound = self.value if self.value > -inf else self.bound
+        return True
+
+    @property
+    def value(self) -> float:
+        """The best score known, here or elsewhere."""
+        return self.floor if self.best is None else max(self.floor, self.best.score)
 
     def remaining(self) -> float | None:
         """Seconds left of the time limit, at least 0; None without one."""
@@ -117,6 +189,8 @@ class Search:
         return max(0.0, self.time_limit - (time.perf_counter() - self.started))
 
     def _select(self, remaining: float | None) -> SolveRecord:
+        if self.best is not None:
+            self.problem = self.problem.tilted(self.best)
         selection = self.refinement.selection(self.problem)
         model = formulation.build(selection)
         start = None
@@ -138,7 +212,7 @@ class Search:
         self.log += f"=== selection {self.rounds + 1}\n{record.log}\n"
         if record.bound is not None:
             free = float(score_bound(self.problem, np.array(record.bound), FEASIBILITY_TOLERANCE))
-            self.bound = min(self.bound, free if self.best is None else max(free, self.best.score))
+            self.bound = min(self.bound, max(free, self.value))
         return record
 
     def _screen(self) -> None:
@@ -162,11 +236,11 @@ class Search:
             by_piece, by_level = worth[: len(pieces)].max(axis=0), worth[len(pieces) :].max(axis=0, initial=-np.inf)
             most = np.minimum(by_piece, by_level) if levels else by_piece
             self._first_plan(most)
-            if self.best is None:
+            if self.value == -inf:
                 return
-            useless = bounds < self.best.score
+            useless = bounds < self.value
             limit = min(bounds[: len(pieces)].max(), bounds[len(pieces) :].max() if levels else np.inf)
-            self.bound = min(self.bound, max(float(limit), self.best.score))
+            self.bound = min(self.bound, max(float(limit), self.value))
             self._tell("screening candidates", self.bound, force=True)
             closed = [piece for piece, gone in zip(selection.rate.pieces, useless[: len(pieces)], strict=True) if gone]
             self.refinement = self.refinement.without_pieces(closed)
@@ -174,9 +248,14 @@ class Search:
                 gone = [var.index() for var, off in zip(levels, useless[len(pieces) :], strict=True) if off]
                 scales = tuple(float(x) for x in selection.slowest.log_scale[gone])
                 self.refinement = replace(self.refinement, closed_scales=(*self.refinement.closed_scales, *scales))
-            self._keep(np.union1d(np.flatnonzero(most >= self.best.score), list(self.best.counts)))
             if self._closed() or useless.all():
                 return
+            own = [] if self.best is None else list(self.best.counts)
+            kept = np.union1d(np.flatnonzero(most >= self.value), np.array(own, dtype=np.int64))
+            if len(np.unique(self.problem.group[kept])) < len(self.problem.members):
+                self.bound = self.value  # a class of zones has no candidate left that any better plan could use
+                return
+            self._keep(kept)
             self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / 4)
 
     def _relaxed(self, model: Any, cases: list[Any]) -> tuple[Array, Array]:
@@ -235,9 +314,10 @@ class Search:
 
     def _keep(self, positions: NDArray[np.int64]) -> None:
         """Go on with the candidates at these positions only."""
-        assert self.best is not None
         place = {int(position): i for i, position in enumerate(positions)}
         self.problem = self.problem.subset(positions)
+        if self.best is None:
+            return
         self.best = replace(self.best, counts={place[c]: count for c, count in self.best.counts.items()})
 
     def _score(self, record: SolveRecord) -> Outcome:
@@ -256,7 +336,7 @@ class Search:
         return SOLVER_SHARE * self.gap
 
     def _closed(self) -> bool:
-        return self.best is not None and self.problem.gap(self.best.score, self.bound) <= self.gap
+        return self.value > -inf and self.problem.gap(self.value, self.bound) <= self.gap
 
     def _refine(self, outcome: Outcome) -> None:
         """Make the couplings exact at a plan, or cut the plan off where they already are."""
@@ -273,7 +353,7 @@ class Search:
         if not force and now - self._reported < REPORT_EVERY:
             return
         self._reported = now
-        value = None if self.best is None else self.problem.objective_value(self.best.score)
+        value = None if self.value == -inf else self.problem.objective_value(self.value)
         self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound)))
 
 

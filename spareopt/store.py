@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 from pydantic import ValidationError
 
+from spareopt.candidates import DECISIONS
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
 from spareopt.plan import Audit, Plan
@@ -102,8 +103,7 @@ def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
     table.insert(0, "candidate", table.index)
     kept = table["dominated_by"] < 0
     table[kept].drop(columns="dominated_by").to_csv(folder / "candidates.csv", index=False)
-    columns = ["candidate", "dominated_by", "zone", "design", "racks", "intra_block_spares", "inter_block_spares"]
-    columns += ["repair_plan", "gpu_limit_kw"]
+    columns = ["candidate", "dominated_by", *DECISIONS]
     table.loc[~kept, columns].to_csv(folder / "dominated.csv", index=False)
     if audit.model is not None:  # None where the linear relaxation alone closed the gap: there was no MILP
         with redirect_stdout(io.StringIO()):

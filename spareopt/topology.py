@@ -9,14 +9,17 @@ interruptions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count as counter
-from typing import Any
+from typing import Any, Literal
 
 import networkx as nx
 
-from spareopt.instance import BlockDesign, FaultDomain, Instance, Zone
+from spareopt.failures import FaultDomain
+from spareopt.instance import BlockDesign, Instance, Zone
+from spareopt.numerics.availability import unavailability
+from spareopt.numerics.redundancy import equivalent_unit
 
 SITE = "site"
 
@@ -40,7 +43,12 @@ def build_topology(instance: Instance, layouts: Iterable[ZoneLayout]) -> nx.DiGr
     graph = nx.DiGraph(software_rate=_rate(instance.failures.software))
     graph.add_node(SITE, kind="site", fault=None, rate=0.0)
     domains = instance.failures.domains
-    bottom = _chain(graph, SITE, (domain for domain in domains if domain.spans == "site"), SITE)
+    bottom = _chain(graph, SITE, (domain for domain in domains if domain.spans == "site" and domain.units == 1), SITE)
+    for domain in domains:
+        if domain.units > 1:  # it cuts across the zones, so that nothing hangs below it: no tree
+            node = f"{SITE}/{domain.name}"
+            graph.add_node(node, **_domain(domain), share=1.0 / domain.units)
+            graph.add_edge(SITE, node, count=domain.units)
     for number, layout in enumerate(layouts):
         name = f"{layout.zone} ({layout.design.name}, {layout.racks} racks)"
         if name in graph:
@@ -59,6 +67,16 @@ def zone_graph(instance: Instance, zone: Zone, design: BlockDesign, racks: int) 
     return build_topology(instance, [ZoneLayout(zone.name, 1, design, racks)])
 
 
+def _domain(domain: FaultDomain) -> dict[str, Any]:
+    """The attributes of a domain's node; its rate is that of a unit with its feeds, at the domain's own repair time."""
+    data: dict[str, Any] = {"kind": "domain", "fault": domain.name, "rate": domain.per_hour}
+    if domain.feeds is not None:
+        feeds = (domain.feeds.needed, domain.feeds.number)
+        data |= {"rate": equivalent_unit(domain.per_hour, domain.repair.mttr, *feeds)[0]}
+        data |= {"feed_rate": domain.per_hour, "feeds": feeds}
+    return data
+
+
 def _rate(faults: Any) -> float:
     return 0.0 if faults is None else float(faults.per_hour)
 
@@ -72,7 +90,7 @@ def _chain(graph: nx.DiGraph, top: str, domains: Iterable[FaultDomain], prefix: 
     """Hang domains of the same blast radius one below the other; the lowest is returned."""
     for domain in domains:
         node = f"{prefix}/{domain.name}"
-        graph.add_node(node, kind="domain", fault=domain.name, rate=domain.per_hour)
+        graph.add_node(node, **_domain(domain))
         graph.add_edge(top, node, count=1)
         top = node
     return top
@@ -97,7 +115,7 @@ def _add_racks(
         for size, number in ((_span(domain), full), (partial, 1 if partial else 0)):
             if number:
                 node = f"{prefix}{domain.name} of {size} racks #{next(labels)}"
-                graph.add_node(node, kind="domain", fault=domain.name, rate=domain.per_hour)
+                graph.add_node(node, **_domain(domain))
                 graph.add_edge(parent, node, count=number)
                 _add_racks(graph, node, number, layout, rest, instance, prefix, labels, size)
         return
@@ -123,7 +141,9 @@ def totals_below(graph: nx.DiGraph, kind: str, value: str | None = None) -> dict
 
 def blast_radius(graph: nx.DiGraph) -> dict[str, int]:
     """GPUs that one unit of each node takes down when it fails."""
-    return totals_below(graph, "tray", "gpus")
+    below = totals_below(graph, "tray", "gpus")
+    share = {node: data["share"] for node, data in graph.nodes(data=True) if "share" in data}
+    return {node: round(share[node] * below[SITE]) if node in share else gpus for node, gpus in below.items()}
 
 
 def units(graph: nx.DiGraph) -> dict[str, int]:
@@ -153,21 +173,49 @@ def expand(graph: nx.DiGraph) -> nx.DiGraph:
 
 @dataclass(frozen=True)
 class FaultUnit:
-    """A kind of unit in one zone that can fail: how many there are, and how many blocks one of them takes down."""
+    """A kind of unit in one zone that can fail: how many there are, and how many blocks one of them takes down.
+
+    ``rate`` is that of one of its feeds where it has redundant ones (``feeds``: how many are needed, of how many).
+    """
 
     node: str
     fault: str
     rate: float
     units: int
     blocks: int
+    feeds: tuple[int, int] = (1, 1)
+
+    def faults(self, mttr: float) -> tuple[float, float]:
+        """Faults of a unit per hour while it is up, and P(it is down), for the mean time to repair (a feed of) it."""
+        rate, mttr = equivalent_unit(self.rate, mttr, *self.feeds) if self.feeds != (1, 1) else (self.rate, mttr)
+        return rate, float(unavailability(rate, mttr))
 
 
 @dataclass(frozen=True)
 class ZoneStructure:
-    """What the evaluators need of one zone, read from its graph."""
+    """What the evaluators need of one zone, read from its graph.
+
+    All fault rates are ``multiplier`` times those stated; ``charge`` and ``ageing`` are those of the instance.
+    """
 
     graph: nx.DiGraph
     zone: str
+    multiplier: float = 1.0
+    charge: Literal["domain", "block"] = "domain"
+    ageing: Literal["always", "working", "computing"] = "always"
+
+    def at(self, multiplier: float) -> ZoneStructure:
+        """The structure with all fault rates multiplied."""
+        if multiplier == self.multiplier:
+            return self
+        other = replace(self, multiplier=multiplier)
+        for name in ("_units", "_blocks_below", "blocks", "trays_per_block"):  # what it has in common with this one
+            other.__dict__[name] = getattr(self, name)
+        return other
+
+    @cached_property
+    def _units(self) -> dict[str, int]:
+        return units(self.graph)
 
     @cached_property
     def _blocks_below(self) -> dict[str, int]:
@@ -187,15 +235,23 @@ class ZoneStructure:
     @cached_property
     def tray_rate(self) -> float:
         """Faults of one tray per hour."""
-        return next(float(d["rate"]) for _, d in self.graph.nodes(data=True) if d["kind"] == "tray")
+        rate = next(float(d["rate"]) for _, d in self.graph.nodes(data=True) if d["kind"] == "tray")
+        return self.multiplier * rate
 
     @cached_property
     def domains(self) -> tuple[FaultUnit, ...]:
         """The units above trays in the zone that can fail, racks among them."""
-        number = units(self.graph)
+        number = self._units
         below = nx.descendants(self.graph, self.zone)
         return tuple(
-            FaultUnit(node, data["fault"], data["rate"], number[node], self._blocks_below[node])
+            FaultUnit(
+                node,
+                data["fault"],
+                self.multiplier * data.get("feed_rate", data["rate"]),
+                number[node],
+                self._blocks_below[node],
+                data.get("feeds", (1, 1)),
+            )
             for node, data in self.graph.nodes(data=True)
             if node in below and data["kind"] in ("domain", "rack") and data["rate"] > 0
         )
@@ -210,7 +266,7 @@ def zone_structure(instance: Instance, zone: Zone, design: BlockDesign, racks: i
     """The structure of one zone of a class, from its graph."""
     graph = zone_graph(instance, zone, design, racks)
     node = next(node for node, data in graph.nodes(data=True) if data["kind"] == "zone")
-    return ZoneStructure(graph, node)
+    return ZoneStructure(graph, node, 1.0, instance.failures.charge, instance.failures.ageing)
 
 
 def as_data(graph: nx.DiGraph) -> dict[str, Any]:

@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from spareopt.comparison import objective_value
 from spareopt.decisions import Decisions, ZoneChoice
+from spareopt.errors import InputError
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance, Zone
+from spareopt.repair import repair_choices
 
 
 def zone_choices(instance: Instance, zone: Zone) -> list[ZoneChoice]:
@@ -18,14 +20,15 @@ def zone_choices(instance: Instance, zone: Zone) -> list[ZoneChoice]:
         if zone.designs is not None and design.name not in zone.designs:
             continue
         limits = [None] if design.power is None else (design.power.gpu_limits or [design.power.gpu_full_limit])
-        for racks, intra, inter, plan, limit in itertools.product(
-            zone.racks, design.intra_block_spares, design.inter_block_spares, instance.repair_plans, limits
+        repairs = [(plan, choice) for plan in instance.repair_plans for choice in repair_choices(plan)]
+        for racks, intra, inter, (plan, taken), limit in itertools.product(
+            zone.racks, design.intra_block_spares, design.inter_block_spares, repairs, limits
         ):
             if inter < racks * design.blocks_per_rack:
                 choices.append(
                     ZoneChoice.model_construct(
                         zone=zone.name, count=1, design=design.name, racks=racks, intra_block_spares=intra,
-                        inter_block_spares=inter, repair_plan=plan.name, gpu_limit=limit,
+                        inter_block_spares=inter, repair_plan=plan.name, gpu_limit=limit, **taken._asdict(),
                     )
                 )  # fmt: skip
     return choices
@@ -57,7 +60,10 @@ def best_value(instance: Instance) -> float | None:
     best: float | None = None
     smaller = instance.objective.kind == "cost"
     for decisions in all_decisions(instance):
-        evaluation = evaluate(instance, decisions)
+        try:
+            evaluation = evaluate(instance, decisions)
+        except InputError:
+            continue  # plans that can't be built: a site plan that only some zones take, blocks in no whole groups
         if evaluation.violated:
             continue
         value = objective_value(instance, evaluation)

@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from spareopt.availability import (
+from spareopt.exact import zone_scores
+from spareopt.instance import Instance
+from spareopt.numerics.availability import (
     Domain,
     block_unavailability,
     shortfall_tails,
@@ -23,9 +25,8 @@ from spareopt.availability import (
     working_probabilities,
     zone_shortfall,
 )
-from spareopt.exact import zone_repair, zone_scores
-from spareopt.instance import Instance
 from spareopt.reading import read_instance
+from spareopt.repair import zone_repair
 from spareopt.topology import zone_structure
 
 Array = NDArray[np.float64]

@@ -129,7 +129,7 @@ CASES = [
     Case("decimal-comma", "restart: 5 min", "restart: 5,5 min", "checkpoint_plans.0.restart", ("decimal point", "5,5")),
     Case("quantity-list", MTBF, "mtbf: [20000 h]", "failures.tray.mtbf", ("expected a time",)),
     Case("quantity-bool", MTBF, "mtbf: true", "failures.tray.mtbf", ("expected a time", "true")),
-    Case("empty-quantity", "save: 10 s", "save:", "checkpoint_plans.0.save", ("expected a time", "nothing")),
+    Case("empty-quantity", "save: 10 s", "save:", "checkpoint_plans.0.save", ("expected a time", "empty")),
     Case("rate-as-number", "rate: 0.5 per day", "rate: 0.5", "failures.software.rate", ("a rate", "per day", "0.5")),
     Case("negative-save", "save: 10 s", "save: -10 s", "checkpoint_plans.0.save", ("at least zero", "-10 s")),
     Case("wrong-currency", "3.9 M$", "3.9 M€", "designs.0.rack_price", ("'M€'", "M$", "USD"), at="M€"),
@@ -187,7 +187,7 @@ CASES = [
         COUNT,
         "    placement_group: 2",
         "zones.0.placement_group",
-        ("expected one of count, designs, name",),
+        ("expected one of count, designs, guarantee, name",),
     ),
     # structure
     Case(
@@ -223,7 +223,7 @@ CASES = [
     Case(
         "cost-without-target", "kind: goodput", "kind: cost", "objective", ("goodput_target: required",), "objective:"
     ),
-    Case("target-without-cost", "kind: goodput", "goodput_target: 5", "objective", ("kind: cost",), at="objective:"),
+    Case("target-without-cost", "kind: goodput", "goodput_target: 5", "objective.goodput_target", ("kind: cost",)),
     Case("unknown-objective", "kind: goodput", "kind: best", "objective.kind", ("'goodput_per_dollar'", "'best'")),
     Case(
         "min-above-max",
@@ -233,7 +233,7 @@ CASES = [
         ("minimum <= maximum",),
         "{minimum: 9",
     ),
-    Case("limit-above-full", "[1000 W, 1200 W]", "[1300 W]", "designs.0.power", ("1.2 kW",), at="    power:"),
+    Case("limit-above-full", "[1000 W, 1200 W]", "[1300 W]", "designs.0.power.gpu_limits", ("1.2 kW",), at="[1300 W]"),
     Case(
         "table-short-of-1", "{limit: 1, scale: 1}", "{limit: 0.9, scale: 1}", "power_table", ("limit 1",), "  power_t"
     ),
@@ -247,7 +247,9 @@ CASES = [
         ("one of",),
         "",
     ),
-    Case("outside-llm-table", "72: 1.4", "64: 1.4", "llm_scale", ("reference_gpus", "within the table"), "llm_scale:"),
+    Case(
+        "outside-llm-table", "72: 1.4", "64: 1.4", "llm_scale.reference_gpus", ("within the table",), "reference_gpus"
+    ),
     Case("llm-table-gap", "{8: 1.0,", "{61: 1.0,", "intra_block_spares", ("60 working GPUs", "61 to 72"), at=INTRA),
     Case(
         "free-save", "period: best\n    save: 10 s", "period: best\n    save: 0 s", "checkpoint_plans.1", ("save",), ""

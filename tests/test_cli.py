@@ -180,7 +180,7 @@ def test_same_bytes_in_another_process(solved: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     result = program("solve", "academic-1k", "-o", str(again), env=os.environ | {"PYTHONHASHSEED": "12345"})
     assert (result.returncode, result.stderr) == (0, "")
-    assert f"Written to {again}. Next: spareopt evaluate academic-1k --plan {again}\n" in result.stdout
+    assert f"Written to {again}. Next: spareopt neighbours academic-1k --plan {again}\n" in result.stdout
     names = sorted(path.name for path in solved.iterdir())
     assert names == sorted(path.name for path in again.iterdir())
     for name in names:

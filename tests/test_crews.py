@@ -1,13 +1,11 @@
-"""The law of failed numbers under finite crews against full-state chains, textbooks and exact rationals."""
+"""The law of failed numbers under finite crews against full-state chains and exact rationals."""
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from dataclasses import dataclass
 from fractions import Fraction
 from math import comb, factorial, prod
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,10 +17,9 @@ from scipy.sparse import csc_matrix
 from scipy.sparse.linalg import spsolve
 from scipy.stats import binom
 
-from spareopt.crews import CrewLaw, Pool, crew_law
+from spareopt.numerics.crews import CrewLaw, Pool, crew_law
 
 Array = NDArray[np.float64]
-ORACLES = json.loads((Path(__file__).parent / "oracles" / "repair.json").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -177,7 +174,7 @@ def test_every_state_of_small_clusters(case: str) -> None:
 def test_failed_sets_are_uniform_given_their_numbers(case: str) -> None:
     """Given the failed numbers of each class, all sets of that many units are equally likely.
 
-    `spareopt.exchangeable` rests on it; a discipline that treats units of a class differently would break it.
+    `spareopt.numerics.exchangeable` rests on it; a discipline that treats units of a class differently would break it.
     """
     units, crews, discipline = CHAINS[case]
     chain = full_chain(units, crews, discipline)
@@ -199,55 +196,6 @@ def test_unequal_means_in_one_queue_are_not_covered() -> None:
     """
     units = (Unit(0, 0.3, 0.5),) * 3 + (Unit(1, 0.1, 4.0),) * 3
     assert np.abs(law_of(units, 1).failed - full_chain(units, 1, "fcfs").law()).max() > 1e-3
-
-
-@pytest.mark.parametrize("case", ORACLES["finite_source"], ids=lambda case: case["id"])
-def test_machine_repair_textbooks(case: dict[str, Any]) -> None:
-    """Printed machine-repair values: another formula than the textbooks' would miss their digits."""
-    inputs, tolerance = case["inputs"], case["tolerance"]
-    law = crew_law((Pool(inputs["N"], inputs["lam"], 1 / inputs["mu"]),), inputs["R"])
-    down = float(np.arange(inputs["N"] + 1) @ law.failed)
-    arrivals = inputs["lam"] * (inputs["N"] - down)
-    ours = {
-        "P0": law.failed[0],
-        "L": down,
-        "Lq": law.mean_wait * arrivals,
-        "Wq": law.mean_wait,
-        "W": down / arrivals,
-        "downtime_per_cycle": down / arrivals,
-        "lam_eff": arrivals,
-        "running": inputs["N"] - down,
-        "productivity_pct": 100 * (1 - down / inputs["N"]),
-        "Pw_time": law.failed[inputs["R"] :].sum(),
-    }
-    for name, value in case["expected"].items():
-        allowed = tolerance["productivity_abs"] if name == "productivity_pct" else tolerance["abs"]
-        assert ours[name] == pytest.approx(value, abs=allowed), name
-
-
-@pytest.mark.parametrize("case", ORACLES["repair_crew_optimum"], ids=lambda case: case["id"])
-def test_best_number_of_crews(case: dict[str, Any]) -> None:
-    """The printed best crew size and its cost curve: a wrong mean number down would move the optimum."""
-    inputs = case["inputs"]
-    pool = Pool(inputs["N"], inputs["lam"], 1 / inputs["mu"])
-    cost = {}
-    for crews in range(inputs["R_range"][0], inputs["R_range"][1] + 1):
-        down = float(np.arange(inputs["N"] + 1) @ crew_law((pool,), crews).failed)
-        cost[str(crews)] = inputs["cost_per_crew"] * crews + inputs["cost_per_down"] * down
-    assert cost == pytest.approx(case["expected"]["cost"], abs=case["tolerance"]["abs"])
-    assert min(cost, key=cost.__getitem__) == str(case["expected"]["R_opt"])
-
-
-@pytest.mark.parametrize("case", ORACLES["kofn_availability"], ids=lambda case: case["id"])
-def test_k_of_n_peers(case: dict[str, Any]) -> None:
-    """Availability and failure frequency of k-of-n systems from a peer tool: 12 digits, or a term is wrong."""
-    inputs, expected = case["inputs"], case["expected"]
-    spare = inputs["n"] - inputs["k"]
-    failed = crew_law((Pool(inputs["n"], inputs["lam"], 1 / inputs["mu"]),), inputs["R"]).failed
-    assert failed[: spare + 1].sum() == pytest.approx(expected["A"], rel=case["tolerance"]["rel"])
-    if "freq" in expected:
-        frequency = failed[spare] * inputs["k"] * inputs["lam"]
-        assert frequency == pytest.approx(expected["freq"], rel=case["tolerance"]["rel"])
 
 
 @pytest.mark.parametrize("crews", [1, 2, 5, 30])

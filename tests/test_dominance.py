@@ -10,12 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from spareopt.candidates import checkpointing, enumerate_candidates
+from spareopt.candidates import enumerate_candidates
 from spareopt.comparison import objective_value
 from spareopt.decisions import Decisions
 from spareopt.dominance import pareto, prune
 from spareopt.evaluation import evaluate
 from spareopt.reading import read_instance
+from spareopt.schemes import recovery_scheme
 from tests.random_instances import OBJECTIVES, random_instance
 
 
@@ -50,7 +51,7 @@ def test_replacing_a_dominated_candidate_never_hurts(objective: str, seed: int) 
     """
     instance = read_instance(random_instance(seed, objective))
     candidates = enumerate_candidates(instance)
-    dominated_by = prune(candidates, [checkpointing(plan, "exact") for plan in instance.checkpoint_plans])
+    dominated_by = prune(candidates, [recovery_scheme(instance, plan, "exact") for plan in instance.checkpoint_plans])
     gone = dominated_by[dominated_by >= 0]
     rng = np.random.default_rng(seed)
     sign = -1 if objective == "cost" else 1

@@ -19,8 +19,8 @@ from spareopt.evaluation import Evaluation
 from spareopt.evaluation import evaluate as evaluate_plan
 from spareopt.exact import ZoneRepair
 from spareopt.first_order import block_mtbf, interruption_rate, tray_first_passage, zone_blocking, zone_scores
+from spareopt.numerics.recovery import Checkpointing
 from spareopt.reading import read_instance
-from spareopt.recovery import Checkpointing
 from spareopt.topology import ZoneStructure
 
 PAPER: dict[str, Any] = json.loads((Path(__file__).parent / "oracles" / "mlsys2026.json").read_text("utf-8"))

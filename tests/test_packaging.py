@@ -60,11 +60,12 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_wheel_holds_every_module_and_instance(wheel: Path) -> None:
-    """Proves that the package-dir mapping ships all three packages, the YAML files and py.typed, and nothing else.
+    """Proves that the package-dir mapping ships all packages, the YAML files and py.typed, and nothing else.
 
     A package left out of pyproject.toml, or YAML no longer package data, works in the checkout and fails for users.
     """
-    expected = {f"spareopt/{path.name}" for path in (ROOT / "spareopt").glob("*.py")} | {"spareopt/py.typed"}
+    package = ROOT / "spareopt"
+    expected = {f"spareopt/{path.relative_to(package)}" for path in package.rglob("*.py")} | {"spareopt/py.typed"}
     for folder in ("formulations", "instances"):
         paths = [path for pattern in ("*.py", "*.yaml") for path in (ROOT / folder).glob(pattern)]
         expected |= {f"spareopt/{folder}/{path.name}" for path in paths}

@@ -1,10 +1,8 @@
-"""Recovery under checkpointing against renewal equations, a simulation, many digits and published values."""
+"""Recovery under checkpointing against renewal equations, a simulation and many digits."""
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal
 
 import mpmath  # type: ignore[import-untyped]
@@ -16,10 +14,9 @@ from numpy.typing import NDArray
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 
-from spareopt.availability import block_unavailability, unavailability, zone_shortfall
-from spareopt.recovery import PAD, Checkpointing, Curvature
+from spareopt.numerics.availability import block_unavailability, unavailability, zone_shortfall
+from spareopt.numerics.recovery import PAD, Checkpointing, Curvature
 
-ORACLES: dict[str, Any] = json.loads((Path(__file__).parent / "oracles" / "checkpointing.json").read_text("utf-8"))
 Model = Literal["exact", "first-order"]
 MODELS: tuple[Model, ...] = ("exact", "first-order")
 
@@ -449,61 +446,6 @@ def test_meaningless_rates_are_refused() -> None:
     for low, high in ((-1.0, 1.0), (2.0, 1.0), (0.0, np.inf), (np.nan, 1.0)):
         with pytest.raises(ValueError, match="interval"):
             scheme.over_estimators(low, high)
-
-
-@pytest.mark.parametrize("case", ORACLES["daly"]["cases"], ids=lambda case: f"{case['mtbf_min']} min")
-def test_dalys_examples(case: dict[str, float]) -> None:
-    """Proves the exact model equal to Daly's (2006): best period, wall time, published figures, higher-order series.
-
-    If it broke, η would not be the standard result that others compare with.
-    """
-    rate = 60 / case["mtbf_min"]
-    scheme = Checkpointing(case["save_min"] / 60, case["restart_min"] / 60, None)
-    period = 60 * float(scheme.best_period(rate))
-    assert period == pytest.approx(case["period_exact_min"], rel=ORACLES["daly"]["tolerance_rel"])
-    assert period == pytest.approx(case["period_published_min"], abs=ORACLES["daly"]["tolerance_published_min"])
-    # the series in √(Λδ/2) stops after the second power
-    assert period == pytest.approx(case["period_higher_order_min"], rel=(case["save_min"] / case["mtbf_min"]) ** 1.5)
-    wall_time = case["solve_min"] / 60 / float(np.exp(scheme.log_eta(rate)))
-    assert wall_time == pytest.approx(case["wall_time_h"], rel=ORACLES["daly"]["tolerance_rel"])
-
-
-@pytest.mark.parametrize("case", ORACLES["young"], ids=lambda case: f"{case['mtbf_h']:.0f} h")
-def test_youngs_examples(case: dict[str, float]) -> None:
-    """Proves that for cheap saves both models tend to Young's √(2δ·MTBF) and its waste √(2δ/MTBF).
-
-    The next term is known (−2δ/3 for the exact model, where a save may fail), so the comparison is to third order.
-    If it broke, the best period would be wrong in the regime that real clusters run in.
-    """
-    rate, save = 1 / case["mtbf_h"], case["save_h"]
-    waste = np.sqrt(2 * rate * save)
-    exact, first_order = Checkpointing(save, 0.0, None), Checkpointing(save, 0.0, None, "first-order")
-    for scheme in (exact, first_order):
-        young = float(scheme.best_period(rate)) + 2 * save / 3
-        assert young == pytest.approx(case["young_h"], abs=case["tolerance_h"] + waste**3 / rate)
-        assert young == pytest.approx(waste / rate, rel=waste**2)
-    if "waste" in case:
-        loss = 1 - float(np.exp(exact.log_eta(rate)))
-        assert loss + waste**2 / 3 == pytest.approx(case["waste"], abs=case["tolerance_waste"] + waste**3)
-
-
-@pytest.mark.parametrize("case", ORACLES["ettr"]["cases"], ids=lambda case: f"{case['nodes']}x{case['save_min']:.3g}")
-def test_published_effective_training_time_ratios(case: dict[str, Any]) -> None:
-    """Proves agreement with the closed form of Kokolis et al. (2025) up to terms of second order in the loss.
-
-    Theirs drops faults in saves and recovery and bounds from below; no tighter agreement can be asked.
-    If it broke, η would be off by a whole loss: a forgotten restart, a period in the wrong unit.
-    """
-    rate = case["nodes"] * case["faults_per_node_day"] / 24
-    save, restart = case["save_min"] / 60, case["restart_min"] / 60
-    period = case["period_min"] / 60 if case["period_min"] else np.sqrt(2 * save / rate)
-    theirs = (1 - rate * (restart + period / 2)) / (1 + save / period)
-    assert theirs == pytest.approx(case["ettr"], abs=ORACLES["ettr"]["tolerance_abs"])
-    loss = 1 - case["ettr"]
-    for model in MODELS:
-        eta = float(np.exp(Checkpointing(save, restart, period, model).log_eta(rate)))
-        assert abs(eta - case["ettr"]) <= loss**2
-        assert eta >= 0.9 or not case["period_min"]
 
 
 def published_goodput_scale(intra: int, inter: int, period: float | None) -> float:

@@ -7,18 +7,19 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from spareopt.candidates import checkpointing, enumerate_candidates
+from spareopt.candidates import enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.problem import Problem, build_problem
 from spareopt.reading import read_instance
 from spareopt.relaxation import Refinement, cost_range, cost_unit, rate_range
+from spareopt.schemes import recovery_scheme
 from tests.random_instances import OBJECTIVES, random_instance
 
 
 def problem_of(objective: str, seed: int) -> Problem:
     instance = read_instance(random_instance(seed, objective))
     candidates = enumerate_candidates(instance)
-    schemes = [checkpointing(plan, "exact") for plan in instance.checkpoint_plans]
+    schemes = [recovery_scheme(instance, plan, "exact") for plan in instance.checkpoint_plans]
     if set(candidates.table["zone"]) != set(range(len(instance.zones))):
         pytest.skip("a zone has no candidate")
     return build_problem(candidates, prune(candidates, schemes), schemes)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spareopt import instances, report
+from spareopt import instances, listings, report, score_text, wording
 from spareopt.candidates import enumerate_candidates
 from spareopt.comparison import compare_decisions
 from spareopt.decisions import Decisions
@@ -83,7 +83,7 @@ def test_every_report_of_every_shipped_instance_fits_a_memo(name: str) -> None:
         for word in (choice.zone, choice.design, choice.repair_plan):
             assert re.search(rf"(^|\s){re.escape(word)}(\s|$)", text, re.MULTILINE), word
     layouts = [ZoneLayout(zone.name, zone.count, instance.designs[0], max(zone.racks)) for zone in instance.zones]
-    check_shape(report.topology_text(build_topology(instance, layouts), instance))
+    check_shape(listings.topology_text(build_topology(instance, layouts), instance))
 
 
 @pytest.mark.parametrize(
@@ -214,19 +214,19 @@ def test_comparison_shows_gain_in_the_first_lines_and_each_split_choice() -> Non
 
 def test_loss_bars_are_to_scale() -> None:
     """Proves the bars by hand: 40 cells are all, in eighths; a share too small for an eighth has none."""
-    assert report.bar(1.0) == "█" * 40
-    assert report.bar(0.5) == "█" * 20
-    assert report.bar(0.0) == report.bar(0.001) == ""
-    assert report.bar(1 / 320) == "▏"
-    assert report.bar(7 / 320) == "▉"
-    assert report.bar(0.0375) == "█▌"
+    assert wording.bar(1.0) == "█" * 40
+    assert wording.bar(0.5) == "█" * 20
+    assert wording.bar(0.0) == wording.bar(0.001) == ""
+    assert wording.bar(1 / 320) == "▏"
+    assert wording.bar(7 / 320) == "▉"
+    assert wording.bar(0.0375) == "█▌"
 
 
 def test_losses_sum_in_the_table() -> None:
-    """Proves that all eight shares are listed with their GPUs, and that the sum line is the whole cluster."""
+    """Proves that all shares of checkpoints are listed with their GPUs, and that the sum line is the whole cluster."""
     instance = read_instance("academic-1k")
     evaluation = evaluate(instance, some_decisions(instance))
-    lines = report.render(report.losses_bars(evaluation)).splitlines()
+    lines = wording.render(score_text.losses_bars(evaluation)).splitlines()
     assert len(lines) == 1 + 8 + 1
     assert re.fullmatch(r"sum +100\.00 % +1,024", lines[-1])
     shares = [float(re.search(r"([0-9.]+) %", line)[1]) for line in lines[1:-1]]  # type: ignore[index]
@@ -246,7 +246,7 @@ def test_losses_sum_in_the_table() -> None:
 )
 def test_percent_has_the_digits_it_needs(share: float, text: str) -> None:
     """Proves that a tail of 1e-9 is not shown as zero, nor 12 % with six digits."""
-    assert report.percent(share) == text
+    assert wording.percent(share) == text
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_percent_has_the_digits_it_needs(share: float, text: str) -> None:
 )
 def test_limits_have_units(unit: str, value: float, text: str) -> None:
     """Proves that every kind of limit is shown in its unit, short."""
-    assert report._limit_number(unit, "USD")(value) == text
+    assert score_text._limit_number(unit, "USD")(value) == text
 
 
 def test_an_instance_without_limits_says_so() -> None:

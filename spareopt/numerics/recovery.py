@@ -16,9 +16,10 @@ Both have their best period where ∫₀ˣ t eᵗ dt = u for x = Λ τ*, with u 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,12 +27,14 @@ from scipy.special import expit, exprel, hyp1f1, lambertw, log_expit
 
 Array = NDArray[np.float64]
 Line = tuple[float, float]
-Model = Literal["exact", "first-order"]
+Model = Literal["exact", "first-order", "computing"]
 
 PAD = 1e-12
 """Every over-estimator is raised by this share of the largest number in it, so that rounding cannot put it below."""
 PARTS = 32
 """Parts of an interval in which the bend of a function of mixed curvature is bounded."""
+FLOOR = -1e3
+"""ln η below which over-estimators from monotonicity do not follow it: e^-1000 is no useful time at all."""
 
 
 class Curvature(StrEnum):
@@ -46,14 +49,49 @@ class Curvature(StrEnum):
 class RecoveryShares:
     """Shares of the time in which the job is not blocked; they sum to 1.
 
-    ``useful`` work that is kept, ``saves`` that complete, ``recovery`` (detection and restart), and ``lost``: work
-    that is done again, failed saves included.
+    ``useful`` work that is kept, ``saves`` that complete, ``recovery`` (detection and restart), ``lost``: work that is
+    done again, failed saves included, and ``stalls``: waiting for the recovery of another part of the job (schemes in
+    which a fault stops the whole job have none).
     """
 
     useful: Array
     saves: Array
     recovery: Array
     lost: Array
+    stalls: Array = field(default_factory=lambda: np.asarray(0.0))
+
+
+class RateTerm(Protocol):
+    """What the interruption rate (per hour) adds to ln goodput, with lines above it."""
+
+    def log_eta(self, rate: ArrayLike) -> Array:
+        """ln of the useful share of the unblocked time, or a bound on it."""
+        ...
+
+    @property
+    def curvature(self) -> Curvature:
+        """How it bends in the interruption rate."""
+        ...
+
+    def over_estimators(self, low: float, high: float) -> list[Line]:
+        """Lines (slope in h, intercept) nowhere below it on [low, high], per hour."""
+        ...
+
+
+class RecoveryScheme(RateTerm, Protocol):
+    """What the planner asks of a way to recover from faults.
+
+    Rates are per hour, >= 0, of any shape; results have that shape; a negative rate raises ValueError, NaN gives NaN.
+    η must not rise with the rate.
+    """
+
+    def best_period(self, rate: ArrayLike) -> Array:
+        """Work between two checkpoints, h; infinite where there are none."""
+        ...
+
+    def shares(self, rate: ArrayLike) -> RecoveryShares:
+        """Shares of the unblocked time."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -83,7 +121,7 @@ class Checkpointing:
 
     def best_period(self, rate: ArrayLike) -> Array:
         """Work between two saves, h: the given period, or the one with the greatest η (infinite at rate 0)."""
-        rates = _checked(rate)
+        rates = checked_rates(rate)
         if self.period is not None:
             return np.full_like(rates, self.period)
         faulty = np.where(rates == 0, 1.0, rates)
@@ -95,14 +133,14 @@ class Checkpointing:
         At the best period e^y = eˣ e^(Λδ) and (1−x) eˣ = 1 − u turn η into φ (1−x) = exp(−x − Λδ − Λ Rc) in the exact
         model (ln(1−x) = −x − Λδ there) and e^(−x)/(1 + Λ Rc) in the first-order one.
         """
-        rates = _checked(rate)
+        rates = checked_rates(rate)
         if self.period is None:
             if self.model == "exact":
                 return -self._load(rates) - rates * (self.save + self.recovery)
             return -self._load(rates) - np.log1p(rates * self.recovery)
         if self.model == "exact":
             whole = self.period + self.save
-            return -float(np.log1p(self.save / self.period)) - _log_exprel(rates * whole) - rates * self.recovery
+            return -float(np.log1p(self.save / self.period)) - log_exprel(rates * whole) - rates * self.recovery
         rework, save = self._log_terms(rates)
         return np.asarray(log_expit(rework - save) - rework)  # −ln(e^rework + e^save)
 
@@ -113,7 +151,7 @@ class Checkpointing:
         recovery (repeated until one passes without a fault), make 1 − φ in all; lost is what is left of the attempts'
         share φ: φ (1 − y/(e^y − 1)).  First-order, in units of T: τ, δ, Λ T_p Rc and T_p − τ.
         """
-        rates = _checked(rate)
+        rates = checked_rates(rate)
         load = self._load(rates)
         useful = np.exp(self.log_eta(rates))
         saves = useful * self.save / self.best_period(rates)
@@ -145,8 +183,7 @@ class Checkpointing:
         Convex: the secant.  Concave: the tangents at both ends and in the middle.  Mixed: the secant raised by a bound
         on how far ln η can be above it.  Raises ValueError unless 0 <= low <= high < inf.
         """
-        if not 0 <= low <= high < np.inf:
-            raise ValueError(f"an interval of interruption rates needs 0 <= low <= high < inf, not [{low}, {high}]")
+        check_interval(low, high)
         if self.curvature is Curvature.CONCAVE:
             points = [low] if low == high else [low, low + (high - low) / 2, high]
             return [self._padded(self._slope(at), at, 0.0, high) for at in points]
@@ -198,24 +235,68 @@ class Checkpointing:
         if self.period is not None:
             return rates * self.period
         if self.model == "exact":
-            return _best_load(-np.expm1(-rates * self.save))
-        return _best_load(rates * self.save / (1.0 + rates * self.recovery))
+            return best_load(-np.expm1(-rates * self.save))
+        return best_load(rates * self.save / (1.0 + rates * self.recovery))
 
     def _log_terms(self, rates: Array) -> tuple[Array, Array]:
         """ln(T_p (1 + Λ Rc)/τ) and ln(δ/τ) of the first-order model, whose T/τ is the sum of the two terms."""
         with np.errstate(divide="ignore"):  # ln 0 where saves are free or the period infinite
             save = np.log(self.save / self.best_period(rates))
-        return _log_exprel(self._load(rates)) + np.log1p(rates * self.recovery), save
+        return log_exprel(self._load(rates)) + np.log1p(rates * self.recovery), save
 
 
-def _checked(rate: ArrayLike) -> Array:
+def monotone_over_estimator(
+    log_eta: Callable[[ArrayLike], Array],
+    low: float,
+    high: float,
+    parts: int = 4096,
+    bend: Callable[[Array, Array], ArrayLike] | None = None,
+) -> list[Line]:
+    """One line (slope in h, intercept) nowhere below a function that does not rise on [low, high].
+
+    The slope is the secant's.  On a part [a, b] of the interval f <= f(a), and a falling line is lowest at b: the line
+    is raised until it is >= f(a) at b on every part.  That needs nothing but monotonicity, and the excess shrinks like
+    1/``parts``.  ``bend(rates, values)``, given the ends of the parts and f there, may return for each part an M with
+    −f'' <= M on it (inf where there is none): f is then at most (b−a)² M/8 above its chord, and of both bounds the
+    lower one is used.  M need only hold for a twice differentiable function below f that touches it, at each point:
+    f + M Λ²/2 then has no maximum above a chord, for at such a point that function would bend upwards.  Values below
+    ``FLOOR`` count as ``FLOOR``.  Raises ValueError unless 0 <= low <= high < inf and parts >= 1.
+    """
+    check_interval(low, high)
+    if parts < 1:
+        raise ValueError(f"an over-estimator needs at least one part, not {parts}")
+    if low == high:
+        parts, bend = 1, None
+    rates = np.linspace(low, high, parts + 1)
+    values = np.maximum(log_eta(rates), FLOOR)
+    drop = min(float(values[-1] - values[0]), 0.0)
+    slope = drop / (high - low) if high > low else 0.0
+    line = values[0] + slope * (rates - low)
+    rises = values[:-1] - line[1:]
+    if bend is not None:
+        width = (high - low) / parts
+        above = values - line
+        with np.errstate(invalid="ignore"):  # 0 × inf: no bound from the bend
+            curved = np.maximum(above[:-1], above[1:]) + width**2 * np.asarray(bend(rates, values)) / 8
+        rises = np.fmin(rises, curved)
+    rise = max(float(rises.max()), 0.0)
+    pad = PAD * max(1.0, abs(float(values[0])), abs(slope) * high)
+    return [(slope, float(values[0]) - slope * low + rise + pad)]
+
+
+def check_interval(low: float, high: float) -> None:
+    if not 0 <= low <= high < np.inf:
+        raise ValueError(f"an interval of interruption rates needs 0 <= low <= high < inf, not [{low}, {high}]")
+
+
+def checked_rates(rate: ArrayLike) -> Array:
     rates = np.asarray(rate, dtype=np.float64)
     if np.any(rates < 0):
         raise ValueError(f"an interruption rate is negative: {rates.min()} per hour")
     return rates
 
 
-def _best_load(u: Array) -> Array:
+def best_load(u: Array) -> Array:
     """The x >= 0 with ∫₀ˣ t eᵗ dt = 1 − (1−x) eˣ = u, for u >= 0: x = 1 + W₀(−(1−u)/e).
 
     Setting the derivative of ln τ − ln E[period] (or ln T) to zero gives this equation.  Near the branch point (small
@@ -231,7 +312,7 @@ def _best_load(u: Array) -> Array:
     return np.asarray(x)
 
 
-def _log_exprel(y: Array) -> Array:
+def log_exprel(y: Array) -> Array:
     """ln((e^y − 1)/y) for y >= 0, with all digits for small y and without overflow for large y."""
     small, large = np.minimum(y, 1.0), np.maximum(y, 1.0)
     near = np.log1p(small / 2 * hyp1f1(1.0, 3.0, small))

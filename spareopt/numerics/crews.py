@@ -17,7 +17,7 @@ with u_i + j_i + q_i = N_i, Q = Σ q_i, failure rate r, mean delay D, mean hands
 It is not exact for first come, first served with unequal means or with a law that is not exponential.
 
 Summed over j and q with f = j + q this is the law of the failed numbers f.  Given them, the failed units are a uniform
-set of that size, because the units of a class are alike (`spareopt.exchangeable` builds on that).
+set of that size, because the units of a class are alike (`spareopt.numerics.exchangeable` builds on that).
 """
 
 from __future__ import annotations

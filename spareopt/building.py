@@ -1,0 +1,212 @@
+"""One zone built in one way: what it costs and draws, and its score in every state of the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spareopt import exact, first_order
+from spareopt.checkpoint_plans import CheckpointPlan
+from spareopt.environment import Environment, site_environment
+from spareopt.exact import ZoneScores
+from spareopt.instance import BlockDesign, Instance, Zone
+from spareopt.numerics.recovery import Checkpointing
+from spareopt.power import zone_draw
+from spareopt.repair import RepairChoice, shelf_price, yearly_cost, zone_repair
+from spareopt.repair_plans import RepairPlan
+from spareopt.scaling import hardware_scale, llm_scale
+from spareopt.schemes import Model, recovery_scheme
+from spareopt.topology import ZoneStructure, zone_structure
+
+Counts = NDArray[np.int64]
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Site:
+    """An instance with what its zones have in common.
+
+    ``checkpoint_plan`` is the only one in question where it matters to the zones (replica groups are placed in them;
+    units that age only while the job computes rest while it recovers).
+    """
+
+    instance: Instance
+    model: Model
+    environment: Environment
+    checkpoint_plan: CheckpointPlan | None
+
+    @property
+    def groups(self) -> int | None:
+        """Replica groups per zone; None without."""
+        plan = self.checkpoint_plan
+        return None if plan is None or plan.replicas is None else plan.replicas.groups_per_zone
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether the job goes on with fewer groups while a zone is short."""
+        plan = self.checkpoint_plan
+        return plan is not None and plan.replicas is not None and plan.replicas.when_short == "shrink"
+
+
+def site_of(instance: Instance, model: Model, plan: CheckpointPlan | None = None) -> Site:
+    """The site of an instance, for one checkpoint plan where it matters to the zones; the only one if none is named."""
+    if plan is None and len(instance.checkpoint_plans) == 1:
+        plan = instance.checkpoint_plans[0]
+    return Site(instance, model, site_environment(instance), plan)
+
+
+@dataclass(frozen=True)
+class StateScores:
+    """A zone for each R: P(short) in every state (rows R, columns states), and what does not depend on the state."""
+
+    short: Array
+    scores: ZoneScores
+
+
+@dataclass(frozen=True)
+class ZoneBuild:
+    """A zone of a class, built of so many racks of a design."""
+
+    site: Site
+    zone: Zone
+    design: BlockDesign
+    racks: int
+
+    @cached_property
+    def structure(self) -> ZoneStructure:
+        """The whole zone at the stated rates."""
+        return zone_structure(self.site.instance, self.zone, self.design, self.racks)
+
+    @cached_property
+    def _states(self) -> list[tuple[int, ZoneStructure | None]]:
+        """For each state the blocks that cells take down, and the rest of the zone at its rates; None: nothing left."""
+        environment = self.site.environment
+        structures: dict[int, ZoneStructure | None] = {}
+        result = []
+        for multiplier, down in zip(environment.multipliers, environment.cells_down, strict=True):
+            racks = self.racks - self.racks * int(down) // environment.cells
+            if racks not in structures:
+                structures[racks] = zone_structure(self.site.instance, self.zone, self.design, racks) if racks else None
+            structure = structures[racks]
+            lost = (self.racks - racks) * self.design.blocks_per_rack
+            result.append((lost, None if structure is None else structure.at(float(multiplier))))
+        return result
+
+    def scores(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
+        """The zone for every R in ``inter_spares``, under a repair plan with its choices made."""
+        repair = zone_repair(self.site.instance, plan, choice)
+        if self.site.model == "first-order":
+            scores = first_order.zone_scores(self.structure, repair, intra_spares, inter_spares)
+            return StateScores(scores.unavailability[:, None], scores)
+        environment = self.site.environment
+        if self.site.instance.failures.ageing == "computing":
+            assert self.site.checkpoint_plan is not None
+            scheme = recovery_scheme(self.site.instance, self.site.checkpoint_plan, self.site.model)
+            assert isinstance(scheme, Checkpointing)
+            scores = exact.computing_scores(self.structure, repair, inter_spares, scheme)
+            return StateScores(scores.unavailability[:, None], scores)
+        if environment.single:
+            scores = exact.zone_scores(self.structure, repair, intra_spares, inter_spares)
+            return StateScores(scores.unavailability[:, None], scores)
+        whole = exact.zone_scores(self.structure, repair, intra_spares, inter_spares)
+        short = np.ones((len(inter_spares), len(environment.weights)))
+        for s, (lost, structure) in enumerate(self._states):
+            enough = inter_spares >= lost
+            if structure is not None and enough.any():
+                scores = exact.zone_scores(structure, repair, intra_spares, inter_spares[enough] - lost)
+                short[enough, s] = scores.unavailability
+        return StateScores(short, whole)
+
+    def missing(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
+        """As :meth:`scores`, with the mean share of the replica groups that can't be placed instead of P(short).
+
+        Of g groups on w working blocks, k are placed while at least k w/g blocks are usable, so that the mean share
+        missing is the mean over k = 1..g of P(more than L − k w/g unusable).
+        """
+        groups = self.site.groups
+        assert groups is not None
+        blocks = self.structure.blocks
+        each = (blocks - inter_spares) // groups
+        needed = each[:, None] * np.arange(1, groups + 1)
+        all_of = self.scores(plan, choice, intra_spares, (blocks - needed).ravel())
+        short = all_of.short.reshape(*needed.shape, -1).mean(axis=1)
+        return StateScores(short, self.scores(plan, choice, intra_spares, inter_spares).scores)
+
+    def guarantee_missed(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int) -> float:
+        """P(the zone has fewer usable blocks than its guarantee asks for); 0 where it asks for none."""
+        guarantee = self.zone.guarantee
+        if guarantee is None:
+            return 0.0
+        spares = self.structure.blocks - guarantee.usable_blocks
+        if spares < 0:
+            return 1.0
+        short = self.scores(plan, choice, intra_spares, np.array([spares], dtype=np.int64)).short[0]
+        environment = self.site.environment
+        return environment.down + float(environment.weights @ short)
+
+    def guaranteed(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int) -> bool:
+        """Whether the zone meets its guarantee, up to rounding."""
+        guarantee = self.zone.guarantee
+        if guarantee is None:
+            return True
+        return self.guarantee_missed(plan, choice, intra_spares) <= (1.0 - guarantee.probability) * (1 + 1e-9)
+
+
+def score_zone(
+    build: ZoneBuild, intra: int, inter: Counts, plan: RepairPlan, choice: RepairChoice, limits: Array
+) -> tuple[dict[str, Any], StateScores]:
+    """Score a zone for every pair of R in ``inter`` and GPU limit in ``limits`` (R slow, limit fast).
+
+    Returns columns (arrays of one length, or constants) and the scores by R that they come from.  Columns: P(zone
+    short), interruption rate (per hour), GPUs, working GPUs, those placed on average, planned stops (hours per hour),
+    log scale, capital, yearly cost without energy, IT draw working and blocked (kW).
+    """
+    instance, design = build.site.instance, build.design
+    states = (build.missing if build.site.shrinks else build.scores)(plan, choice, intra, inter)
+    environment = build.site.environment
+    down = (
+        states.short[:, 0] if environment.single else states.short @ (environment.weights / environment.weights.sum())
+    )
+    n = len(limits)
+    spares, limit = np.repeat(inter, n), np.tile(limits, len(inter))
+    working_per_block = (design.trays_per_block - intra) * design.gpus_per_tray
+    working = (build.structure.blocks - spares) * working_per_block
+    hardware = hardware_scale(instance.hardware_scale, design, intra, limit_shares(design, limits))
+    block_scale = llm_scale(instance.llm_scale, working_per_block) * build.zone.relative_speed
+    draw, idle = np.full(len(limit), np.nan), np.full(len(limit), np.nan)
+    capital: Array | float = np.nan if design.rack_price is None else float(design.rack_price * build.racks)
+    capital = capital + shelf_price(plan, choice)
+    if design.power is not None:
+        draw, idle = zone_draw(design, design.power, build.racks, intra, spares, limit)
+        if instance.economics.site_capital is not None:
+            capital = capital + instance.economics.site_capital * draw
+    unavailability = np.repeat(down, n)
+    return {
+        "racks": build.racks,
+        "intra_block_spares": intra,
+        "inter_block_spares": spares,
+        "crews": np.nan if choice.crews is None else float(choice.crews),
+        "shelf_trays": np.nan if choice.shelf_trays is None else float(choice.shelf_trays),
+        "start_at": np.nan if choice.start_at is None else float(choice.start_at),
+        "gpu_limit_kw": limit,
+        "unavailability": unavailability,
+        "rate_per_h": np.repeat(states.scores.rate, n),
+        "gpus": build.structure.blocks * design.trays_per_block * design.gpus_per_tray,
+        "working_gpus": working,
+        "placed_gpus": working * (1.0 - unavailability) if build.site.shrinks else working,
+        "planned_stops": np.repeat(np.broadcast_to(states.scores.stops, len(inter)), n),
+        "log_scale": np.tile(np.log(hardware * block_scale), len(inter)),
+        "capital": capital,
+        "plan_cost_per_year": yearly_cost(plan, choice),
+        "it_power_kw": draw,
+        "blocked_power_kw": idle,
+    }, states
+
+
+def limit_shares(design: BlockDesign, limits: Array) -> Array:
+    """GPU limits as shares of the full limit (1 where no power is stated)."""
+    return np.ones_like(limits) if design.power is None else limits / design.power.gpu_full_limit

@@ -1,0 +1,119 @@
+"""Numbers, tables and prose as plain text."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterable
+from io import StringIO
+from math import isnan
+
+from rich.console import Console
+from rich.table import Table
+
+from spareopt import units
+
+WIDTH = 110
+PROSE = 100
+BAR = 40
+Show = Callable[[float], str]
+
+
+def render(*parts: object) -> str:
+    """Rich renderables and strings as plain text."""
+    console = Console(file=StringIO(), width=WIDTH, no_color=True, highlight=False, legacy_windows=False)
+    for part in parts:
+        console.print(part, markup=False, soft_wrap=isinstance(part, str))
+    assert isinstance(console.file, StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+def plain_table(*headers: str, left: Iterable[str] = ()) -> Table:
+    """A plain table; numbers to the right and never broken, names (``left``) to the left and folded if need be."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(headers))
+    left = tuple(left)
+    for header in headers:
+        name = header in left
+        table.add_column(header, justify="left" if name else "right", no_wrap=not name, overflow="fold", vertical="top")
+    return table
+
+
+def percent(share: float) -> str:
+    """A share in per cent with as many digits as it needs."""
+    if share == 0:
+        return "0 %"
+    if share < 1e-6:
+        return f"{share * 100:.1e} %"
+    return f"{share * 100:.2f} %" if share >= 1e-3 else f"{share * 100:.4f} %"
+
+
+def number_text(value: float) -> str:
+    """A number for people: whole from a thousand on, else four digits."""
+    return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
+
+
+def signed_percent(change: float) -> str:
+    return "0 %" if change == 0 else f"{'+' if change > 0 else '−'}{percent(abs(change))}"
+
+
+def signed_money(value: float, currency: str) -> str:
+    return f"{'−' if value < 0 else '+'}{units.show(abs(value), units.MONEY, currency)}"
+
+
+def bar(share: float) -> str:
+    """A bar of up to 40 cells, in eighths of a cell."""
+    eighths = round(share * BAR * 8)
+    return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8] if eighths % 8 else "")
+
+
+def hundredths(share: float) -> str:
+    """A share in hundredths of a per cent, so that a column of them lines up."""
+    return "< 0.01 %" if 0 < share < 0.00005 else f"{share * 100:.2f} %"
+
+
+def prose(text: str, indent: str = "") -> str:
+    """Text wrapped for reading, at spaces only."""
+    return textwrap.fill(text, PROSE, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def listed(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def maybe(value: float | None, show: Show) -> str | None:
+    return None if value is None else show(value)
+
+
+def known(value: float) -> float | None:
+    return None if isnan(value) else value
+
+
+def change_text(new: float, old: float) -> str:
+    return f"{(new / old - 1) * 100:+.2f} %"
+
+
+def objective_text(kind: str, value: float, currency: str) -> str:
+    """The objective's value with its name and unit."""
+    return {"goodput": "goodput ", "cost": "cost "}.get(kind, "") + objective_number(kind, value, currency)
+
+
+def objective_number(kind: str, value: float, currency: str) -> str:
+    """The objective's value with its unit."""
+    if kind == "goodput":
+        return f"{value:,.1f} baseline GPUs"
+    if kind == "cost":
+        return units.show(value, units.MONEY_PER_YEAR, currency)
+    return f"{value:,.4f} baseline GPU-hours per {units.CURRENCIES[currency]}"
+
+
+def applied_text(applied: Iterable[str]) -> str:
+    groups: dict[str, list[str]] = {}
+    for text in applied:
+        scenario, colon, change = text.partition(": ")
+        named = bool(colon) and scenario.startswith("scenario ")
+        groups.setdefault(scenario if named else "", []).append(change if named else text)
+    parts = [f"{name} ({'; '.join(changes)})" if name else "; ".join(changes) for name, changes in groups.items()]
+    return f"With {'; '.join(parts)}."
