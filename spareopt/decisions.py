@@ -287,3 +287,34 @@ def at_the_edge(instance: Instance, decisions: Decisions) -> list[str]:
         if limits and len(limits) > 1 and choice.gpu_limit is not None and choice.gpu_limit <= min(limits):
             notes[f"{choice.zone}: gpu_limit {choice.gpu_limit * 1000:g} W"] = None
     return list(notes)
+
+
+def shelves_too_small(instance: Instance) -> list[str]:
+    """Repair plans whose largest shelf holds fewer trays than are on order on average, in words.
+
+    Such a shelf is nearly always empty: that more was not offered may be why the plan is not chosen.  Orders are those
+    of all trays up, on the fewest trays that the zones may have.
+    """
+    notes = []
+    fewest = [
+        zone.count
+        * min(
+            min(zone.racks) * design.blocks_per_rack * design.trays_per_block
+            for design in instance.designs
+            if zone.designs is None or design.name in zone.designs
+        )
+        for zone in instance.zones
+    ]
+    for plan in instance.repair_plans:
+        if plan.shelf is None or plan.lead_time is None:
+            continue
+        per_zone = [trays / zone.count for trays, zone in zip(fewest, instance.zones, strict=True)]
+        trays = sum(fewest) if plan.shared_by == "site" else min(per_zone)
+        on_order = trays * instance.failures.tray.per_hour * plan.parts_share * plan.lead_time
+        if on_order > max(plan.shelf):
+            owner = "the site" if plan.shared_by == "site" else "each zone"
+            notes.append(
+                f"repair plan {plan.name}: {on_order:,.0f} trays of {owner} are on order on average, more than the "
+                f"largest shelf offered ({max(plan.shelf):,})"
+            )
+    return notes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from spareopt.comparison import objective_value
-from spareopt.decisions import Decisions, at_the_edge
+from spareopt.decisions import Decisions, at_the_edge, shelves_too_small
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
 from spareopt.plan import PROVEN, Certificate, Plan, ZonesAlike
@@ -115,10 +115,12 @@ def certificate_text(plan: Plan) -> list[str]:
 
 def _edge_note(decisions: Decisions, instance: Instance) -> list[str]:
     """That the best of what is offered stands at its end: offering more might be better."""
-    edges = at_the_edge(instance, decisions)
-    if not edges:
-        return []
-    return [prose(f"At the edge of the choices, where offering more may give a better plan: {'; '.join(edges)}."), ""]
+    edges, notes = at_the_edge(instance, decisions), []
+    if edges:
+        notes.append(f"At the edge of the choices, where offering more may give a better plan: {'; '.join(edges)}.")
+    if small := shelves_too_small(instance):
+        notes.append(f"Nearly always empty, where offering more may give a better plan: {'; '.join(small)}.")
+    return [*map(prose, notes), ""] if notes else []
 
 
 def _alike_text(alike: ZonesAlike, c: Certificate, currency: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from spareopt import InputError, LimitError, evaluate, read_instance, solve
 from spareopt.candidates import enumerate_candidates
+from spareopt.decisions import shelves_too_small
 from spareopt.dominance import prune
 from spareopt.levels import level_instances
 from spareopt.problem import build_problem
@@ -168,3 +169,17 @@ def test_a_level_whose_bound_is_below_what_is_known_is_closed_at_once() -> None:
     search = Search(problem, 1e-4, 0, Refinement.initial(problem, False), None, 0.0, lambda _: None, known)
     search.run()
     assert (search.status, search.rounds, search.bound) == ("proven", 0, known)
+
+
+@pytest.mark.parametrize(
+    ("shared_by", "on_order"), [("zone", "36 trays of each zone"), ("site", "72 trays of the site")]
+)
+def test_a_shelf_that_is_nearly_always_empty_is_named(shared_by: str, on_order: str) -> None:
+    """Proves the warning that no shelf offered holds what is on order: 24 trays a zone / 200 h × 300 h = 36.
+
+    Without it a range too small decides silently that a shelf does not pay.
+    """
+    plan = REPAIR | {"shelf": [0, 30], "lead_time": "300 h", "shared_by": shared_by}
+    notes = shelves_too_small(read_instance(site(repair_plans=[plan])))
+    assert len(notes) == 1 and on_order in notes[0] and "(30)" in notes[0]
+    assert not shelves_too_small(read_instance(site(repair_plans=[plan | {"shelf": [0, 80]}])))
