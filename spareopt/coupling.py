@@ -19,7 +19,7 @@ from spareopt.building import ZoneBuild
 from spareopt.candidates import Candidates
 from spareopt.environment import Environment, log_together
 from spareopt.levels import shares_repair
-from spareopt.numerics.holder import MixedRecovery, Tilt, tilt_at, zone_terms
+from spareopt.numerics.holder import MixedRecovery, Tilt, log_eta_by_state, tilt_at, zone_terms
 from spareopt.numerics.recovery import RateTerm, RecoveryScheme
 from spareopt.pooling import PooledZone, alike_log_up, pooled_unavailability, pooled_zone, shared_staff
 from spareopt.repair import repair_choices
@@ -152,7 +152,7 @@ class ZoneTerms:
         for candidate, number in counts.items():
             z = int(self.group[candidate])
             log_up[z] += number / self.members[z] * np.maximum(self.log_states[candidate], LEAST_REFERENCE)
-        log_eta = self.schemes[option].log_eta(rate * self.environment.multipliers)
+        log_eta = log_eta_by_state(self.schemes[option], rate, self.environment.multipliers)
         tilt = tilt_at(self.environment.weights, log_up, self.members, log_eta, self.environment.mixed)
         return replace(self, tilt=tilt)
 

@@ -17,7 +17,7 @@ from spareopt.coupling import ZoneTerms
 from spareopt.environment import log_together
 from spareopt.levels import shared_costs
 from spareopt.limits import rounding
-from spareopt.numerics.holder import Tilt
+from spareopt.numerics.holder import Tilt, log_eta_by_state
 from spareopt.numerics.recovery import RecoveryScheme
 from spareopt.units import HOURS_PER_YEAR
 
@@ -160,7 +160,7 @@ class Problem:
         scale = float(self.column("log_scale")[chosen].min())
         scheme = self.schemes[option]
         if self.terms.environment.mixed:
-            log_eta = scheme.log_eta(rate * self.terms.environment.multipliers)
+            log_eta = log_eta_by_state(scheme, rate, self.terms.environment.multipliers)
             useful = float(log_together(self.terms.environment, number @ self.terms.log_states[chosen] + log_eta))
         else:
             useful = log_up + float(scheme.log_eta(np.array(rate)))
@@ -206,7 +206,7 @@ class Problem:
         for scheme, option_cost in zip(self.schemes, self.option_total, strict=True):
             if environment.mixed:
                 rates, place = np.unique(rate, return_inverse=True)
-                log_eta = scheme.log_eta(rates[:, None] * environment.multipliers)[place]
+                log_eta = log_eta_by_state(scheme, rates, environment.multipliers)[place]
                 log_goodput = log_size + log_together(environment, together + log_eta)
             else:
                 log_goodput = log_size + log_up + scheme.log_eta(rate)

@@ -81,6 +81,7 @@ class Search:
         self.model: Any = None
         self.infeasible = False
         self._reported = 0.0
+        self._tilted_at: Outcome | None = None
 
     def run(self) -> None:
         """Refine until the bounds meet, the limit is reached, nothing is left, or the user stops it."""
@@ -189,8 +190,8 @@ class Search:
         return max(0.0, self.time_limit - (time.perf_counter() - self.started))
 
     def _select(self, remaining: float | None) -> SolveRecord:
-        if self.best is not None:
-            self.problem = self.problem.tilted(self.best)
+        if self.best is not None and self.best is not self._tilted_at:
+            self.problem, self._tilted_at = self.problem.tilted(self.best), self.best
         selection = self.refinement.selection(self.problem)
         model = formulation.build(selection)
         start = None

@@ -12,15 +12,17 @@ equal exponents and no recovery factor, at every plan whose zones are alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spareopt.numerics.recovery import Curvature, Line, RecoveryScheme, monotone_over_estimator
+from spareopt.numerics.recovery import Curvature, Line, RateTerm, RecoveryScheme, monotone_over_estimator
 
 Array = NDArray[np.float64]
 
+RECOVERY_SHARE = 0.01
+"""Exponent of the recovery: its ratio to its reference hardly differs between states, so nearly all is the zones'."""
 PARTS = 256
 """Parts of an interval in an over-estimate from monotonicity: each costs the recovery of every state."""
 FLOOR = -10.0
@@ -54,9 +56,8 @@ def tilt_at(weights: ArrayLike, log_up: Array, members: ArrayLike, log_recovery:
     with np.errstate(divide="ignore"):
         terms = np.log(np.asarray(weights, dtype=float)) + number @ reference + recovery
     total = float(np.logaddexp.reduce(terms))
-    parts = number.sum() + (1.0 if with_recovery else 0.0)
-    share = 1.0 / parts
-    return Tilt(reference, recovery, terms - total, total, share, share if with_recovery else 0.0)
+    recovery_share = RECOVERY_SHARE if with_recovery else 0.0
+    return Tilt(reference, recovery, terms - total, total, (1.0 - recovery_share) / number.sum(), recovery_share)
 
 
 def zone_terms(tilt: Tilt, log_up: Array, group: NDArray[np.int64]) -> Array:
@@ -73,6 +74,13 @@ def _term(log_ratio: Array, log_weights: Array, share: float) -> Array:
         return np.asarray(share * (np.log(np.exp(terms - safe).sum(axis=-1)) + safe[..., 0]))
 
 
+def log_eta_by_state(scheme: RateTerm, rate: ArrayLike, multipliers: Array) -> Array:
+    """ln η at each rate times each state's multiplier (a last axis); a multiplier that states share is taken once."""
+    distinct, place = np.unique(multipliers, return_inverse=True)
+    rates = np.asarray(rate, dtype=np.float64)
+    return np.asarray(scheme.log_eta(rates[..., None] * distinct)[..., place])
+
+
 @dataclass(frozen=True)
 class MixedRecovery:
     """The recovery's term of the bound, θ ln Σ_s v_s (η(m_s Λ)/r_s)^(1/θ), in the place of ln η(Λ).
@@ -83,11 +91,11 @@ class MixedRecovery:
     scheme: RecoveryScheme
     multipliers: Array
     tilt: Tilt
+    _lines: dict[tuple[float, float], list[Line]] = field(default_factory=dict, compare=False, repr=False)
 
     def log_eta(self, rate: ArrayLike) -> Array:
         """The term at each rate (any shape)."""
-        rates = np.asarray(rate, dtype=np.float64)
-        log_eta = self.scheme.log_eta(rates[..., None] * self.multipliers)
+        log_eta = log_eta_by_state(self.scheme, rate, self.multipliers)
         return _term(log_eta - self.tilt.log_recovery, self.tilt.log_weights, self.tilt.recovery_share)
 
     @property
@@ -97,9 +105,14 @@ class MixedRecovery:
 
     def over_estimators(self, low: float, high: float) -> list[Line]:
         """Lines on or above the term for every rate in [low, high]."""
-        if self.curvature is Curvature.CONVEX:
-            return [_secant(self.log_eta, low, high)]
-        return monotone_over_estimator(self.log_eta, low, high, PARTS)
+        if (low, high) not in self._lines:  # asked for again in each round of a search
+            convex = self.curvature is Curvature.CONVEX
+            self._lines[low, high] = (
+                [_secant(self.log_eta, low, high)]
+                if convex
+                else monotone_over_estimator(self.log_eta, low, high, PARTS)
+            )
+        return self._lines[low, high]
 
 
 def _secant(function: object, low: float, high: float) -> Line:
