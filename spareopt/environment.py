@@ -20,13 +20,11 @@ from numpy.typing import NDArray
 from spareopt.failures import FaultDomain
 from spareopt.instance import Instance
 from spareopt.numerics.rate_mixture import multiplier_nodes
-from spareopt.numerics.redundancy import cells_down, equivalent_unit
+from spareopt.numerics.redundancy import MOST_CELLS, cells_down, equivalent_unit
 
 Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-MOST_STATES = 64
-"""Cells that domains across zones may cut a zone into; more are refused."""
 NODES = 64
 """Multipliers of the fixed rule over the Gamma distribution."""
 UNCERTAIN = (
@@ -75,8 +73,8 @@ def crossing(instance: Instance) -> str | None:
     for few, many in pairwise(numbers):
         if many % few:
             return f"{few} and {many} units across the zones cross each other; expected numbers that divide one another"
-    if numbers and numbers[-1] > MOST_STATES:
-        return f"{numbers[-1]} units across the zones are too many to condition on; expected at most {MOST_STATES}"
+    if numbers and numbers[-1] > MOST_CELLS:
+        return f"{numbers[-1]} units across the zones are too many to condition on; expected at most {MOST_CELLS}"
     return None
 
 

@@ -22,7 +22,8 @@ from spareopt.levels import level_of, shared_costs, shares_repair
 from spareopt.limits import LimitSlack, limit_slacks
 from spareopt.losses import loss_shares, stranded_blocks
 from spareopt.numerics.crews import CrewLaw, Pool
-from spareopt.numerics.recovery import RecoveryShares
+from spareopt.numerics.recovery import RecoveryScheme, RecoveryShares
+from spareopt.numerics.two_level import TwoLevel
 from spareopt.repair import zone_repair
 from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_method, recovery_scheme
@@ -99,6 +100,8 @@ class Evaluation(BaseModel):
     """24 Λ A: expected interruptions a day in the long run."""
     checkpoint_period_h: float | None
     """Work between two saves; None where there are none."""
+    storage_every: int | None
+    """Every so many saves one goes to storage, with two-level checkpoints; None else, or where none needs to."""
     scale: float
     """Hardware times LLM scale of the slowest zone."""
     losses: dict[str, float]
@@ -210,6 +213,7 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
         interruption_rate_per_h=rate,
         interruptions_per_day=24 * rate * availability * _exposed(level, whole.shares),
         checkpoint_period_h=period if np.isfinite(period := float(scheme.best_period(np.array(rate)))) else None,
+        storage_every=_storage_every(scheme, rate),
         scale=scale,
         losses=losses,
         capital=capital,
@@ -235,6 +239,14 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
 def _exposed(instance: Instance, shares: RecoveryShares) -> float:
     """Share of the unblocked time in which faults may stop the job: all of it, or only while it computes."""
     return float(shares.useful + shares.lost) if instance.failures.ageing == "computing" else 1.0
+
+
+def _storage_every(scheme: RecoveryScheme, rate: float) -> int | None:
+    """How many saves in memory go with one to storage."""
+    if not isinstance(scheme, TwoLevel):
+        return None
+    every = float(scheme.best_storage_every(np.array(rate)))
+    return round(every) if np.isfinite(every) else None
 
 
 def _total(scored: list[ScoredChoice], column: str) -> float | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from spareopt.fields import Name, PositiveTime, Rate, Spans, Time, WholeNumber
+from spareopt.numerics.rate_mixture import multiplier_variance
 from spareopt.record import Record
 
 MOST_FEEDS = 64  # more is a slip of the pen
@@ -147,11 +148,11 @@ class RateUncertainty(Record):
 
     @property
     def multiplier_variance(self) -> float:
-        """Variance of the multiplier: counts that are Poisson at a Gamma-distributed mean have VMR = 1 + mean · it."""
+        """Variance of the multiplier."""
         if self.variance is not None:
             return self.variance
         assert self.variance_to_mean is not None and self.mean_count is not None
-        return (self.variance_to_mean - 1.0) / self.mean_count
+        return multiplier_variance(self.variance_to_mean, self.mean_count)
 
 
 class PlannedStops(FaultClass):

@@ -34,8 +34,8 @@ from spareopt.plan import (
     CandidateCounts,
     Certificate,
     Plan,
+    ProofStatus,
     Provenance,
-    Status,
     ZonesAlike,
     versions,
 )
@@ -73,22 +73,15 @@ def solve(
     def elapsed() -> float:
         return time.perf_counter() - started
 
-    told = -inf
-
-    def tell(progress: SolveProgress) -> None:
-        """Of many levels not every step is news."""
-        nonlocal told
-        if progress.seconds - told > REPORT_EVERY:
-            told = progress.seconds
-            report(replace(progress, phase=f"level {len(levels) + 1} of {len(parts)}, {progress.phase}"))
-
     levels: list[_Level | str] = []
     parts = level_instances(instance)
+    scored = _now_and_then(report, lambda: f"level {len(levels) + 1} of {len(parts)}")
+    tell = report if len(parts) == 1 else scored
     for part in parts:
         known = any(isinstance(level, _Level) for level in levels)
         if known and time_limit is not None and elapsed() > LEVELS_SHARE * time_limit:
             break  # what is left of the time is for the levels that are known; the others are bounded
-        levels.append(_level(part, model, elapsed, report if len(parts) == 1 else tell, time_limit))
+        levels.append(_level(part, model, elapsed, tell, time_limit))
     usable = [level for level in levels if isinstance(level, _Level)]
     if not usable:
         raise InfeasibleError(_why_none(instance, [level for level in levels if isinstance(level, str)]))
@@ -158,6 +151,19 @@ def solve(
     return result
 
 
+def _now_and_then(report: OnProgress, place: Callable[[], str]) -> OnProgress:
+    """Reports of one level among several, named by its place; not every step is news."""
+    told = -inf
+
+    def tell(progress: SolveProgress) -> None:
+        nonlocal told
+        if progress.seconds - told > REPORT_EVERY:
+            told = progress.seconds
+            report(replace(progress, phase=f"{place()}, {progress.phase}"))
+
+    return tell
+
+
 @dataclass
 class _Level:
     """One level of what the zones share: its candidates, what was pruned, and its search once there is one."""
@@ -224,18 +230,11 @@ def _search_levels(
     The levels are searched from the one with the best plan of zones alike on; each looks only for better plans than
     those known.
     """
-    told = 0.0
 
-    def tell(progress: SolveProgress) -> None:
-        """Of many levels not every step is news."""
-        nonlocal told
-        if len(levels) == 1:
-            report(progress)
-        elif progress.seconds - told > REPORT_EVERY:
-            told = progress.seconds
-            done = sum(level.search is not None for level in levels)
-            report(replace(progress, phase=f"level {done + 1} of {len(levels)}, {progress.phase}"))
+    def level_place() -> str:
+        return f"level {sum(level.search is not None for level in levels) + 1} of {len(levels)}"
 
+    tell = _now_and_then(report, level_place) if len(levels) > 1 else report
     firsts = [level.problem.uniform() for level in levels] if len(levels) > 1 else [None] * len(levels)
     scores = [-inf if first is None else first.score for first in firsts]
     floor, bound, highest = -inf, -inf, -inf
@@ -262,7 +261,7 @@ def _search_levels(
     return chosen, max(bound, floor)
 
 
-def _status(levels: list[_Level], gap: float, problem: Problem, score: float, bound: float) -> Status:
+def _status(levels: list[_Level], gap: float, problem: Problem, score: float, bound: float) -> ProofStatus:
     """Proven where the bound over all levels is near enough; else why the search ended."""
     if problem.gap(score, bound) <= gap:
         return PROVEN

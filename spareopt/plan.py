@@ -14,10 +14,10 @@ from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
 
 PLAN_SCHEMA_VERSION = 1
-Status = Literal["proven", "limit reached", "interrupted"]
-PROVEN: Status = "proven"
-LIMIT_REACHED: Status = "limit reached"
-INTERRUPTED: Status = "interrupted"
+ProofStatus = Literal["proven", "limit reached", "interrupted"]
+PROVEN: ProofStatus = "proven"
+LIMIT_REACHED: ProofStatus = "limit reached"
+INTERRUPTED: ProofStatus = "interrupted"
 PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
 
 
@@ -29,7 +29,7 @@ class Certificate(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    status: Status
+    status: ProofStatus
     objective: Literal["goodput", "cost", "goodput_per_dollar"]
     unit: str
     sense: Literal["maximise", "minimise"]

@@ -182,7 +182,10 @@ def recovery_text(decisions: Decisions, evaluation: Evaluation) -> str:
     name = f"checkpoint plan {decisions.checkpoint_plan}"
     if evaluation.checkpoint_period_h is None:
         return f"{name}: no checkpoints"
-    return f"{name}: {units.show(evaluation.checkpoint_period_h, units.TIME)} of work between saves"
+    storage = "" if evaluation.storage_every is None else f", one in {evaluation.storage_every:,} of them to storage"
+    if evaluation.storage_every == 1:
+        storage = ", all to storage"
+    return f"{name}: {units.show(evaluation.checkpoint_period_h, units.TIME)} of work between saves{storage}"
 
 
 def method_text(evaluation: Evaluation, instance: Instance) -> list[str]:

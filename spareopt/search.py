@@ -16,8 +16,7 @@ from pyomo.common.collections import ComponentMap
 
 from spareopt.errors import SolverError
 from spareopt.formulations import selection as formulation
-from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN
-from spareopt.plan import Status as Outcomes
+from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome, Problem
 from spareopt.relaxation import Refinement, score_bound, trivial_bound
 from spareopt.solver import Progress as SolverProgress
@@ -76,7 +75,7 @@ class Search:
         self.best: Outcome | None = None
         self.bound = max(trivial_bound(problem), floor)  # nothing below what is known is of interest
         self.rounds = 0
-        self.status: Outcomes = LIMIT_REACHED
+        self.status: ProofStatus = LIMIT_REACHED
         self.log = ""
         self.model: Any = None
         self.infeasible = False

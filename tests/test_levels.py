@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spareopt import InputError, LimitError, evaluate, read_instance, solve
+from spareopt import Evaluation, InputError, LimitError, evaluate, read_decisions, read_instance, solve
 from spareopt.candidates import enumerate_candidates
 from spareopt.decisions import shelves_too_small
 from spareopt.dominance import prune
@@ -183,3 +183,24 @@ def test_a_shelf_that_is_nearly_always_empty_is_named(shared_by: str, on_order: 
     notes = shelves_too_small(read_instance(site(repair_plans=[plan])))
     assert len(notes) == 1 and on_order in notes[0] and "(30)" in notes[0]
     assert not shelves_too_small(read_instance(site(repair_plans=[plan | {"shelf": [0, 80]}])))
+
+
+def test_the_plan_says_how_often_to_save_to_storage() -> None:
+    """Proves that the number of saves for one to storage is stated, and the best of all numbers where it is chosen.
+
+    Checked by the efficiency of every given number: without it a two-level plan could not be carried out.
+    """
+    memory = {"save": "2 s", "restart": "1 min", "share": 0.8}
+    scheme = {"name": "c", "period": "best", "save": "1 min", "detection": "1 min", "restart": "9 min"}
+    plan = {"zone": "z", "count": 2, "design": "d", "racks": 6, "intra_block_spares": 1, "inter_block_spares": 1}
+    mine = read_decisions({"zones": [plan | {"repair_plan": "r"}], "checkpoint_plan": "c"})
+
+    def scored(**given: int) -> Evaluation:
+        return evaluate(read_instance(site(checkpoint_plans=[scheme | {"memory": memory | given}])), mine)
+
+    by_number = {n: scored(storage_every=n).recovery_efficiency for n in range(1, 40)}
+    assert scored(storage_every=7).storage_every == 7
+    best = scored()
+    assert best.storage_every == max(by_number, key=lambda n: by_number[n])
+    assert best.recovery_efficiency == pytest.approx(max(by_number.values()), rel=1e-9)
+    assert evaluate(read_instance(site()), mine).storage_every is None

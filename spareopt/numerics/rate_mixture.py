@@ -25,7 +25,6 @@ from math import exp, expm1, inf, log, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 Array = NDArray[np.float64]
 
@@ -129,6 +128,7 @@ def _at(places: Array, variance: float) -> tuple[Array, Array]:
 
 def _ends(variance: float, cut: float) -> tuple[float, float]:
     """Places d on both sides where the exponent of the density is ``cut``."""
+    from scipy.optimize import brentq  # noqa: PLC0415 - slow to import, and only uncertain rates need it
 
     def above(place: float) -> float:
         log_multiplier = place - _OMEGA * expm1(-place)

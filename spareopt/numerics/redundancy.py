@@ -24,8 +24,6 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-from spareopt.numerics.availability import Domain, unusable_law
-
 Array = NDArray[np.float64]
 
 MOST_CELLS = 64  # every number of cells down is a case of its own for each zone
@@ -67,6 +65,8 @@ def cells_down(classes: Sequence[tuple[int, float]]) -> Array:
     Raises ValueError where numbers of units do not divide each other (the units would cross), for less than one unit or
     more than 64 cells, and for no probabilities.
     """
+    from spareopt.numerics.availability import Domain, unusable_law  # noqa: PLC0415 - imports scipy, which checking a file does not need
+
     ordered = sorted(classes)
     numbers = [1, *(units for units, _ in ordered)]
     if any(units < 1 for units in numbers):
