@@ -252,7 +252,7 @@ def test_missing_inputs_leave_their_numbers_out() -> None:
         if name in (
             "capital", "cost_per_year", "it_power_kw", "site_power_kw", "energy_kwh_per_year", "carbon_kg_per_year",
             "cost_per_useful_gpu_hour", "energy_kwh_per_useful_gpu_hour", "carbon_kg_per_useful_gpu_hour",
-            "goodput_gpu_hours_per_money", "wall_time_h",
+            "goodput_gpu_hours_per_money", "wall_time_h", "storage_every",
         ):  # fmt: skip
             assert value is None, name
         else:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from spareopt.numerics.crews import Pool, crew_law
 from spareopt.numerics.exchangeable import (
@@ -61,8 +62,8 @@ def case(seed: int, with_recovery: bool) -> tuple[Array, NDArray[np.int64], Arra
 
 def recovery_term(tilt: Tilt, log_eta: Array) -> float:
     """θ ln Σ_s v_s (η_s/r_s)^(1/θ), written out."""
-    ratios = np.exp((log_eta - tilt.log_recovery) / tilt.recovery_share + tilt.log_weights)
-    return float(tilt.recovery_share * np.log(ratios.sum()))
+    ratios = (log_eta - tilt.log_recovery) / tilt.recovery_share + tilt.log_weights
+    return float(tilt.recovery_share * logsumexp(ratios))
 
 
 @settings(max_examples=300, deadline=None)
