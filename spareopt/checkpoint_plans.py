@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from spareopt.fields import Name, PositiveTime, Time, WholeNumber, YearlyMoney
+from spareopt.fields import MOST, Name, PositiveTime, Time, WholeNumber, YearlyMoney
 from spareopt.record import Record
 
 
@@ -52,6 +52,15 @@ class ReplicaGroups(Record):
     """What the job does while a zone is short: wait, or go on with fewer groups."""
 
 
+class Standbys(Record):
+    """Idle hosts that stand by, so that a restart need not wait for others to be selected; for the simulator only."""
+
+    warm: Annotated[int, Field(strict=True, ge=0, le=MOST)]
+    """Idle hosts (blocks) of each zone that stand by, out of its inter-block spares."""
+    selection: Time
+    """Time to select hosts anew when none stands by, on top of the restart."""
+
+
 class CheckpointPlan(Record):
     """When to save, and what saving, detecting a fault and restarting take."""
 
@@ -68,6 +77,8 @@ class CheckpointPlan(Record):
     """Saves that overlap training."""
     replicas: ReplicaGroups | None = None
     """Replica groups instead of checkpoints: period, save, detection and restart are left out."""
+    standbys: Standbys | None = None
+    """Warm standbys; only the simulator carries them."""
     yearly_cost: YearlyMoney = 0.0
 
     @field_validator("period", mode="before")
@@ -80,6 +91,10 @@ class CheckpointPlan(Record):
         schemes = [name for name in ("memory", "overlap", "replicas") if getattr(self, name) is not None]
         if len(schemes) > 1:
             raise ValueError(f"{schemes[1]}: expected one recovery scheme, not {' and '.join(schemes)}")
+        if self.replicas is not None and self.standbys is not None:
+            raise ValueError(
+                "standbys: not used with replicas, whose rejoin holds the time to replace blocks; take it out"
+            )
         for field in ("period", "save", "detection", "restart"):
             given = getattr(self, field) is not None
             if self.replicas is not None and given:

@@ -16,9 +16,11 @@ def consistency_faults(instance: Instance) -> list[Fault]:
     faults: list[Fault] = []
     for field in ("zones", "designs", "repair_plans", "checkpoint_plans"):
         faults += _repeated_names(field, [item.name for item in getattr(instance, field)])
-    faults += _repeated_names("failures.domains", [domain.name for domain in instance.failures.domains])
+    for field in ("domains", "bursts"):
+        faults += _repeated_names(f"failures.{field}", [item.name for item in getattr(instance.failures, field)])
     faults += _unknown_designs(instance)
     faults += _domain_faults(instance)
+    faults += _burst_faults(instance)
     faults += _repair_faults(instance)
     faults += _crew_faults(instance)
     faults += _deferral_faults(instance)
@@ -90,6 +92,18 @@ def _domain_faults(instance: Instance) -> list[Fault]:
         if domain.name in reserved:
             faults.append(Fault(f"failures.domains.{i}.name", f"{domain.name!r} is taken; choose another name"))
     return faults
+
+
+def _burst_faults(instance: Instance) -> list[Fault]:
+    """A burst strikes racks of one zone, any of them: it must fit into the smallest."""
+    fewest = min(min(zone.racks) for zone in instance.zones)
+    return [
+        Fault(
+            f"failures.bursts.{i}.racks", f"expected at most the fewest racks of a zone ({fewest}), got {burst.racks}"
+        )
+        for i, burst in enumerate(instance.failures.bursts)
+        if burst.racks > fewest
+    ]
 
 
 def _repair_faults(instance: Instance) -> list[Fault]:
@@ -254,7 +268,11 @@ def _guarantee_faults(instance: Instance) -> list[Fault]:
 
 def _scheme_faults(instance: Instance) -> list[Fault]:
     faults = []
+    most = max(max(design.inter_block_spares) for design in instance.designs)
     for i, plan in enumerate(instance.checkpoint_plans):
+        if plan.standbys is not None and plan.standbys.warm > most:
+            message = f"expected at most the largest inter_block_spares of a design ({most}), got {plan.standbys.warm}"
+            faults.append(Fault(f"checkpoint_plans.{i}.standbys.warm", message))
         if plan.overlap is not None and plan.save is not None and isinstance(plan.period, float):
             least = (1.0 - plan.overlap.slowdown) * plan.save
             if plan.period < least:

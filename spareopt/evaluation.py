@@ -13,6 +13,7 @@ from spareopt import first_order
 from spareopt.building import limit_shares, site_of
 from spareopt.candidates import Candidates, check_model
 from spareopt.decisions import Decisions, decision_faults
+from spareopt.departures import departures
 from spareopt.environment import ACROSS, UNCERTAIN
 from spareopt.errors import InputError
 from spareopt.exact import EXACT, FEEDS, crew_pools, part_mean_wait, trays_and_racks
@@ -35,6 +36,7 @@ PLANNED = (
     "faults hit them"
 )
 ALL_UNITS = "over-estimate: units of domains across zones are charged in full, as if each held a working block"
+BUT_FOR = "exact but for what is left out"
 POOLED = "zones that share crews or a shelf are scored together, under one law of their failed trays and racks"
 
 
@@ -80,7 +82,7 @@ class Evaluation(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    model: Literal["exact", "first-order"]
+    model: Literal["exact", "first-order", "simulation"]
     currency: str
     gpus: int
     working_gpus: int
@@ -363,6 +365,11 @@ def _method(instance: Instance, scored: list[ScoredChoice], model: Model) -> dic
     if form is not None and form.power_table is not None:
         rise = envelope_rise(form.power_table)
         method["hardware_scale"] = f"concave envelope of the measured table, at most {rise:.3g} above it"
+    left_out = departures(instance, plan)
+    if left_out:
+        method = {quantity: BUT_FOR if how == EXACT else how for quantity, how in method.items()}
+        stated = "; ".join(left_out)
+        method["left_out"] = f"approximation, as if not stated: {stated}; spareopt simulate carries this"
     return method
 
 

@@ -1,4 +1,4 @@
-"""What fails and how often: fault classes, fault domains and their repair, how surely the rates are known."""
+"""What fails and how often: fault classes, bursts, fault domains and their repair, how surely the rates are known."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from spareopt.fields import Name, PositiveTime, Rate, Spans, Time, WholeNumber
+from spareopt.lifetimes import BurnIn, Lemons, Lifetime, Silent
 from spareopt.numerics.rate_mixture import multiplier_variance
 from spareopt.record import Record
 
@@ -34,6 +35,34 @@ class FaultClass(Record):
             return 1.0 / self.mtbf
         assert self.rate is not None
         return self.rate
+
+
+class UnitFaults(FaultClass):
+    """Faults of trays or of racks, with what only the simulator carries."""
+
+    lifetime: Lifetime | None = None
+    """Law of a unit's lifetime; exponential when left out."""
+    lemons: Lemons | None = None
+    """Units that fail more often than the others; all are alike when left out."""
+    burn_in: BurnIn | None = None
+    """Faster ageing of new units; none when left out."""
+
+
+class TrayFaults(UnitFaults):
+    """Faults of trays."""
+
+    silent: Silent | None = None
+    """Faults that are not noticed at once; all are when left out."""
+
+
+class Burst(FaultClass):
+    """An event that fails many trays of neighbouring racks at once; its rate is that of the whole site."""
+
+    name: Name
+    racks: WholeNumber
+    """Neighbouring racks of one random zone that it strikes."""
+    share: Annotated[float, Field(gt=0, le=1)]
+    """Probability with which each tray of these racks fails."""
 
 
 class RepairPhase(Record):
@@ -165,9 +194,11 @@ class PlannedStops(FaultClass):
 class Failures(Record):
     """Fault rates by class."""
 
-    tray: FaultClass
-    rack: FaultClass | None = None
+    tray: TrayFaults
+    rack: UnitFaults | None = None
     domains: tuple[FaultDomain, ...] = ()
+    bursts: tuple[Burst, ...] = ()
+    """Events that fail many trays at once; only the simulator carries them."""
     software: FaultClass | None = None
     """Interruptions of the whole job that need no repair."""
     planned: PlannedStops | None = None

@@ -38,6 +38,8 @@ def neighbours_text(source: str, here: Evaluation, table: pd.DataFrame, instance
     worth = "no cost known" if value is None else objective_text(kind, value, money)
     lines = [f"{instance.name}: the plan {source} has {worth}"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    if "left_out" in here.method:
+        lines.append(f"Left out: {here.method['left_out']}.")
     lines.append("Each decision one step away, the others as they are:")
     worth_it = ["per cost"] if kind == "goodput_per_dollar" else []  # the objective, where it is neither column
     out = plain_table(
@@ -95,6 +97,9 @@ def topology_text(graph: nx.DiGraph, instance: Instance) -> str:
     total = sum(number[node] * data["rate"] for node, data in graph.nodes(data=True)) + graph.graph["software_rate"]
     software = _faults(graph.graph["software_rate"])
     lines = [f"In all: {_faults(total)}, of them {software} without repair (software); {sum(number.values()):,} units."]
+    if instance.failures.bursts:
+        bursts = [f"{burst.name}, {units.show(burst.per_hour, units.RATE)}" for burst in instance.failures.bursts]
+        lines.append(f"Not counted are bursts: {'; '.join(bursts)}.")
     if any(len(zone.racks) > 1 for zone in instance.zones):
         lines.append("Each zone is shown with the most racks that may be bought.")
     return render(grow(Tree(label(SITE)), SITE), "", *map(prose, lines))

@@ -17,7 +17,7 @@ from spareopt.faults import line_of, validation_faults
 from spareopt.fields import Name
 from spareopt.instance import SCHEMA_VERSION, Instance
 from spareopt.overrides import OverrideError, apply_override
-from spareopt.yaml_source import Lines, brief, load_yaml
+from spareopt.yaml_source import Lines, brief, flow, load_yaml
 
 
 def read_instance(
@@ -143,9 +143,19 @@ def _all_overrides(
         yield path, copy.deepcopy(value), f"{path}={_plain_text(value)}", None
 
 
+LONGEST = 160
+"""Letters of a value in what a plan or an error is said to be of."""
+
+
 def _plain_text(value: Any) -> str:
     if value is None:
         return "null"
+    if isinstance(value, dict | list):
+        try:
+            text = flow(value)
+        except RecursionError:  # a value that holds itself
+            return brief(value)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
     return value if isinstance(value, str) and len(value) <= 80 else brief(value)
 
 

@@ -231,3 +231,12 @@ def brief(value: Any) -> str:
     except (ValueError, RecursionError):  # an int of thousands of digits; a value that holds itself
         return f"a huge {type(value).__name__}"
     return text if len(text) <= 80 else text[:77] + "..."
+
+
+def flow(value: Any) -> str:
+    """A value as it is written in YAML's flow style, such as ``{share: 15 %, multiple: 5}``."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {flow(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(flow, value)) + "]"
+    return value if isinstance(value, str) else brief(value)

@@ -36,11 +36,18 @@ designs:
       rack_rest: 3.6 kW
 failures:
   tray: {mtbf: 20000 h}
-  rack: {rate: 1e-4 per h}
+  rack:
+    rate: 1e-4 per h
+    lifetime: {law: weibull, shape: 0.7}
+    lemons: {share: 0.02, multiple: 10}
+    burn_in: {duration: 30 days, multiple: 3}
   software: {rate: 0.5 per day}
   domains:
     - {name: cooling, spans: 4 racks, mtbf: 50000 h, repair: {hands_on: 8 h}}
     - {name: feed, spans: zone, mtbf: 80000 h, repair: {hands_on: 4 h}}
+  bursts:
+    - {name: surge, rate: 2 per year, racks: 4, share: 0.5}
+    - {name: spike, mtbf: 5000 h, racks: 1, share: 1}
 repair_plans:
   - name: slow
     tray: {hands_on: 2 h, off_crew: 100 h}
@@ -62,6 +69,7 @@ checkpoint_plans:
     save: 10 s
     detection: 60 s
     restart: 5 min
+    standbys: {warm: 2, selection: 10 min}
 hardware_scale:
   power_table:
     - {limit: 0.5, scale: 0.75}
@@ -113,6 +121,14 @@ DOMAIN = "    - {name: feed, spans: zone, mtbf: 80000 h, repair: {hands_on: 4 h}
 TABLE = "    - {limit: 0.5, scale: 0.75}"
 PRICE = "0.066 $ per kWh"
 CUT = "overrides: {limits.capital: 0.9x}"
+LAW = "    lifetime: {law: weibull, shape: 0.7}"
+LEMONS = "    lemons: {share: 0.02, multiple: 10}"
+BURN_IN = "    burn_in: {duration: 30 days, multiple: 3}"
+SILENT = "  tray: {mtbf: 20000 h}"
+SURGE = "    - {name: surge, rate: 2 per year, racks: 4, share: 0.5}"
+STANDBYS = "    standbys: {warm: 2, selection: 10 min}"
+BEST = "    period: best\n    save: 10 s\n    detection: 60 s\n    restart: 5 min\n"
+GROUPS = "    replicas: {groups_per_zone: 2, stall: 1 min, rejoin: 20 min}\n"
 CASES = [
     # quantities
     Case("missing-unit", MTBF, "mtbf: 20000", "failures.tray.mtbf", ("a time with its unit", '"24 h"', "20000")),
@@ -258,6 +274,164 @@ CASES = [
     Case("period-unit", PERIOD, "period: 250", "checkpoint_plans.0.period", ("a time with its unit", "250")),
     Case("period-negative", PERIOD, "period: -5 min", "checkpoint_plans.0.period", ("above zero", "-5 min")),
     Case("period-nan", PERIOD, "period: .nan", "checkpoint_plans.0.period", ("a finite number", "nan")),
+    # what only the simulator carries
+    *(
+        Case(name, line, line.replace(old, new), field, expect)
+        for name, line, old, new, field, expect in (
+            ("law-unknown", LAW, "weibull", "gamma", "failures.rack.lifetime.law", ("'lognormal'", "'gamma'")),
+            ("law-missing", LAW, "law: weibull, ", "", "failures.rack.lifetime.law", ("required, but missing",)),
+            (
+                "shape-missing",
+                LAW,
+                ", shape: 0.7",
+                "",
+                "failures.rack.lifetime.shape",
+                ("required with law: weibull", "0.7"),
+            ),
+            (
+                "shape-of-another-law",
+                LAW,
+                "weibull",
+                "exponential",
+                "failures.rack.lifetime.shape",
+                ("only used with law: weibull, not exponential; take it out", "got 0.7"),
+            ),
+            ("shape-small", LAW, "0.7", "0.1", "failures.rack.lifetime.shape", ("at least 0.2", "got 0.1")),
+            ("shape-large", LAW, "0.7", "21", "failures.rack.lifetime.shape", ("at most 20", "got 21")),
+            (
+                "variation-missing",
+                LAW,
+                "weibull, shape: 0.7",
+                "lognormal",
+                "failures.rack.lifetime.variation",
+                ("required with law: lognormal", "1.5"),
+            ),
+            (
+                "variation-of-another-law",
+                LAW,
+                "}",
+                ", variation: 2}",
+                "failures.rack.lifetime.variation",
+                ("only used with law: lognormal, not weibull; take it out", "got 2"),
+            ),
+            (
+                "variation-none",
+                LAW,
+                "weibull, shape: 0.7",
+                "lognormal, variation: 0",
+                "failures.rack.lifetime.variation",
+                ("more than 0", "got 0"),
+            ),
+            (
+                "variation-large",
+                LAW,
+                "weibull, shape: 0.7",
+                "lognormal, variation: 11",
+                "failures.rack.lifetime.variation",
+                ("at most 10", "got 11"),
+            ),
+            ("no-lemons", LEMONS, "0.02", "0", "failures.rack.lemons.share", ("more than 0", "got 0")),
+            ("all-lemons", LEMONS, "0.02", "1", "failures.rack.lemons.share", ("less than 1", "got 1")),
+            ("lemons-alike", LEMONS, ": 10", ": 1", "failures.rack.lemons.multiple", ("more than 1", "got 1")),
+            ("lemons-extreme", LEMONS, ": 10", ": 1001", "failures.rack.lemons.multiple", ("at most 1000", "1001")),
+            ("lemons-share-missing", LEMONS, "share: 0.02, ", "", "failures.rack.lemons.share", ("required",)),
+            ("burn-in-none", BURN_IN, "30 days", "0", "failures.rack.burn_in.duration", ("above zero", "got 0")),
+            ("burn-in-unit", BURN_IN, "30 days", "30", "failures.rack.burn_in.duration", ("with its unit", "30")),
+            ("burn-in-slower", BURN_IN, ": 3}", ": 0.5}", "failures.rack.burn_in.multiple", ("more than 1", "0.5")),
+            ("burn-in-extreme", BURN_IN, ": 3}", ": 2e3}", "failures.rack.burn_in.multiple", ("at most 1000", "2000")),
+            (
+                "never-silent",
+                SILENT,
+                "h}",
+                "h, silent: {share: 0, found_after: 2 h}}",
+                "failures.tray.silent.share",
+                ("more than 0", "got 0"),
+            ),
+            (
+                "too-silent",
+                SILENT,
+                "h}",
+                "h, silent: {share: 5, found_after: 2 h}}",
+                "failures.tray.silent.share",
+                ("at most 1", "got 5"),
+            ),
+            (
+                "found-at-once",
+                SILENT,
+                "h}",
+                "h, silent: {share: 1, found_after: 0 h}}",
+                "failures.tray.silent.found_after",
+                ("above zero", "0 h"),
+            ),
+            ("never-found", SILENT, "h}", "h, silent: {share: 1}}", "failures.tray.silent.found_after", ("required",)),
+            (
+                "burst-beyond-zone",
+                SURGE,
+                "racks: 4",
+                "racks: 9",
+                "failures.bursts.0.racks",
+                ("at most the fewest racks of a zone (8), got 9",),
+            ),
+            ("burst-of-no-rack", SURGE, "racks: 4", "racks: 0", "failures.bursts.0.racks", ("at least 1", "got 0")),
+            ("burst-of-no-tray", SURGE, "0.5", "0", "failures.bursts.0.share", ("more than 0", "got 0")),
+            ("burst-of-more", SURGE, "0.5", "1.1", "failures.bursts.0.share", ("at most 1", "got 1.1")),
+            ("burst-without-rate", SURGE, "rate: 2 per year, ", "", "failures.bursts.0", ("exactly one of mtbf",)),
+            ("burst-without-name", SURGE, "name: surge, ", "", "failures.bursts.0.name", ("required",)),
+            (
+                "warm-beyond-spares",
+                STANDBYS,
+                "warm: 2",
+                "warm: 3",
+                "checkpoint_plans.1.standbys.warm",
+                ("at most the largest inter_block_spares of a design (2), got 3",),
+            ),
+            ("warm-negative", STANDBYS, "2", "-1", "checkpoint_plans.1.standbys.warm", ("at least 0", "got -1")),
+            ("warm-share", STANDBYS, "2", "0.5", "checkpoint_plans.1.standbys.warm", ("a whole number", "got 0.5")),
+            ("warm-missing", STANDBYS, "warm: 2, ", "", "checkpoint_plans.1.standbys.warm", ("required",)),
+            ("selection-unit", STANDBYS, "10 min", "10", "checkpoint_plans.1.standbys.selection", ("unit", "10")),
+            (
+                "selection-missing",
+                STANDBYS,
+                ", selection: 10 min",
+                "",
+                "checkpoint_plans.1.standbys.selection",
+                ("required",),
+            ),
+        )
+    ),
+    Case("repeated-burst", "name: spike", "name: surge", "failures.bursts.1.name", ("already used",), at="5000 h"),
+    Case(
+        "tray-of-law",
+        "{mtbf: 20000 h}",
+        "{mtbf: 20000 h, lifetime: weibull}",
+        "failures.tray.lifetime",
+        ("fields (key: value)", "'weibull'"),
+        at="tray: {mtbf",
+    ),
+    Case(
+        "law-of-software",
+        "{rate: 0.5 per day}",
+        "{rate: 0.5 per day, lifetime: {law: exponential}}",
+        "failures.software.lifetime",
+        ("unknown field", "expected one of mtbf, rate"),
+        at="software:",
+    ),
+    Case(
+        "law-of-domain",
+        "mtbf: 80000 h,",
+        "mtbf: 80000 h, silent: {share: 1, found_after: 1 h},",
+        "failures.domains.1.silent",
+        ("unknown field",),
+        at="80000 h",
+    ),
+    Case(
+        "standbys-of-groups",
+        BEST,
+        GROUPS,
+        "checkpoint_plans.1.standbys",
+        ("not used with replicas", "take it out"),
+        at="standbys:",
+    ),
     # the schema version
     Case("version-missing", "schema_version: 1\n", "", "schema_version", ("is missing", "expected 1"), at=""),
     Case("version-newer", "schema_version: 1", "schema_version: 2", "schema_version", ("is 2", "expected 1")),
