@@ -1,0 +1,74 @@
+"""Compile functions, and keep what was compiled for as long as no source of the kernel changes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core import config
+
+HERE = Path(__file__).parent
+SOURCES = [*sorted(HERE.glob("*.py")), *(HERE.parent / f"{name}.py" for name in ("laws", "outcome", "system"))]
+
+
+def _sources() -> str:
+    """A hash of everything that compiled code is made from: numba looks at a function's own file only."""
+    digest = hashlib.sha256(numba.__version__.encode())
+    for path in SOURCES:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _folder() -> Path | None:
+    """Where compiled code is kept: where numba is told to, beside the sources, or in the user's own cache."""
+    given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
+    own = Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")) / "spareopt"
+    for parent in (*given, HERE / "__pycache__", own):
+        folder = parent / f"kernel-{_sources()}"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return None
+
+
+_FOLDER = _folder()
+
+
+def kept(module: str) -> bool:
+    """Whether compiled code of a module of these sources is kept, so that there is nothing to wait for."""
+    return _FOLDER is not None and any(_FOLDER.rglob(f"{module}.go_on-*.nbc"))  # which is compiled last
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """A function for other compiled ones; what it computes is that of the plain one."""
+    return _compiled(function, no_cpython_wrapper=True)
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """The same, but a part of every function that calls it: for short ones that are called at every event."""
+    return _compiled(function, no_cpython_wrapper=True, forceinline=True)
+
+
+def entry(function: Callable[..., Any]) -> Any:
+    """A compiled function that plain Python may call, too."""
+    return _compiled(function)
+
+
+def _compiled(function: Callable[..., Any], **options: bool) -> Any:
+    # without what is not used: calls from C, arrays made on the way (and so who uses them), errors of divisions
+    options |= {"no_cfunc_wrapper": True, "_nrt": False}
+    if _FOLDER is None:
+        return numba.njit(error_model="numpy", **options)(function)
+    before = config.CACHE_DIR
+    config.CACHE_DIR = str(_FOLDER)  # where numba looks when it decorates
+    try:
+        return numba.njit(error_model="numpy", cache=True, **options)(function)
+    finally:
+        config.CACHE_DIR = before
