@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from spareopt.optimise import solve
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
+    from spareopt.simulation.result import Comparison, Simulation
+    from spareopt.simulation.simulate import compare, simulate
+    from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
+    from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
 
 _HOMES = {
+    "Comparison": "simulation.result",
     "Decisions": "decisions",
     "Evaluation": "evaluation",
     "InfeasibleError": "errors",
@@ -27,19 +32,28 @@ _HOMES = {
     "Instance": "instance",
     "LimitError": "errors",
     "Plan": "plan",
+    "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
+    "Trace": "simulation.trace",
     "ZoneChoice": "decisions",
+    "compare": "simulation.simulate",
     "evaluate": "evaluation",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
     "read_plan": "store",
+    "read_comparison": "simulation.store",
+    "read_simulation": "simulation.store",
+    "read_trace": "simulation.trace",
+    "simulate": "simulation.simulate",
     "solve": "optimise",
     "write_plan": "store",
+    "write_simulation": "simulation.store",
 }
 
 __all__ = [
+    "Comparison",
     "Decisions",
     "Evaluation",
     "InfeasibleError",
@@ -47,16 +61,24 @@ __all__ = [
     "Instance",
     "LimitError",
     "Plan",
+    "Simulation",
     "SolverError",
     "SpareoptError",
+    "Trace",
     "ZoneChoice",
+    "compare",
     "evaluate",
     "one_step_away",
+    "read_comparison",
     "read_decisions",
     "read_instance",
     "read_plan",
+    "read_simulation",
+    "read_trace",
+    "simulate",
     "solve",
     "write_plan",
+    "write_simulation",
 ]
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import shlex
-from collections.abc import Callable
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
+from spareopt.cli_simulate import simulate
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
     BAD_INPUT,
@@ -25,7 +24,6 @@ from spareopt.exits import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from spareopt.decisions import Decisions
     from spareopt.instance import Instance
     from spareopt.plan import Plan
 
@@ -34,16 +32,6 @@ def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """The rows of a table with every digit, and None for what is not known."""
     rows: list[dict[str, Any]] = table.astype(object).where(table.notna(), None).to_dict(orient="records")
     return rows
-
-
-class _Finite(click.FloatRange):
-    """A number in a range; click's own lets NaN and infinity pass."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return number
 
 
 @click.group(cls=Group, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -55,95 +43,13 @@ def main() -> None:
     """
 
 
-def _instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say which instance is meant."""
-
-    @click.argument("source", metavar="INSTANCE")
-    @click.option(
-        "--scenario", "scenarios", multiple=True, metavar="NAME", help="Apply a named scenario; may be repeated."
-    )
-    @click.option(
-        "--set",
-        "settings",
-        multiple=True,
-        metavar="PATH=VALUE",
-        help='Override a field, such as limits.capital="3.9 G$" or failures.tray.mtbf=0.5x; may be repeated.',
-    )
-    @wraps(command)
-    def wrapped(source: str, scenarios: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> Any:
-        from spareopt.reading import read_instance  # noqa: PLC0415
-
-        instance = read_instance(source, scenarios=scenarios, overrides=_overrides(settings))
-        changes = [part for name in scenarios for part in ("--scenario", name)]
-        changes += [part for setting in settings for part in ("--set", setting)]
-        return command(given=shlex.join([source, *changes]), instance=instance, **options)
-
-    return wrapped
-
-
-def _overrides(settings: tuple[str, ...]) -> dict[str, Any]:
-    from spareopt.yaml_source import parse_value  # noqa: PLC0415
-
-    result: dict[str, Any] = {}
-    for setting in settings:
-        path, equals, text = setting.partition("=")
-        path = path.strip()
-        if not equals or not path:
-            message = f"expected PATH=VALUE such as limits.capital='3.9 G$', got {setting!r}"
-            raise InputError("--set", [Fault("", message)])
-        if path in result:
-            raise InputError("--set", [Fault(path, "given twice; keep one of them")])
-        try:
-            result[path] = parse_value(text)
-        except InputError as error:
-            raise InputError("--set", [Fault(path, fault.message) for fault in error.faults]) from None
-    return result
-
-
-def _model_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--model",
-        type=click.Choice(["exact", "first-order"]),
-        default="exact",
-        show_default=True,
-        help="The exact model, or the published first-order one for comparison.",
-    )(command)
-
-
-_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON; nothing else goes to stdout.")
-
-
-def _solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in (
-        click.option(
-            "--gap",
-            type=_Finite(0, 1, max_open=True),
-            default=1e-4,
-            show_default=True,
-            help="Relative gap to prove; 0 for the last digit.",
-        ),
-        click.option(
-            "--time-limit",
-            type=_Finite(0, min_open=True),
-            default=None,
-            metavar="SECONDS",
-            help="Stop after so many seconds with the best plan found.",
-        ),
-        click.option(
-            "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver."
-        ),
-    ):
-        command = option(command)
-    return _model_option(command)
-
-
 @main.command()
-@_instance_options
-@_solve_options
+@instance_options
+@solve_options
 @click.option(
     "-o", "--output", metavar="FOLDER", help="Write the plan, its tables, the MILP and the log to a new folder."
 )
-@_json_option
+@json_option
 def solve(
     *,
     given: str,
@@ -195,15 +101,15 @@ def _proof_code(plan: Plan) -> int:
 
 
 @main.command()
-@_instance_options
+@instance_options
 @click.option(
     "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
 )
 @click.option(
     "--optimum/--no-optimum", default=True, show_default=True, help="Also solve, and compare decision by decision."
 )
-@_solve_options
-@_json_option
+@solve_options
+@json_option
 def evaluate(
     *,
     given: str,
@@ -224,7 +130,7 @@ def evaluate(
     from spareopt.decisions import beyond_choices  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
-    mine = _decisions(plan_source)
+    mine = read_plan_option(plan_source)
     check_model(instance, model)
     try:
         result = scoring.evaluate(instance, mine, model=model)
@@ -270,12 +176,12 @@ def evaluate(
 
 
 @main.command()
-@_instance_options
+@instance_options
 @click.option(
     "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
 )
-@_model_option
-@_json_option
+@model_option
+@json_option
 def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, as_json: bool) -> None:
     """Show how goodput and cost move when each decision of PLAN is one step away."""
     from spareopt import listings  # noqa: PLC0415
@@ -283,7 +189,7 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
     from spareopt.evaluation import evaluate as score  # noqa: PLC0415
     from spareopt.neighbours import one_step_away  # noqa: PLC0415
 
-    decisions = _decisions(plan_source)
+    decisions = read_plan_option(plan_source)
     check_model(instance, model)
     try:
         here, table = score(instance, decisions, model=model), one_step_away(instance, decisions, model)
@@ -296,18 +202,9 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
     click.echo(f"\nNext: spareopt evaluate {given} --plan {shlex.quote(plan_source)}")
 
 
-def _decisions(plan_source: str) -> Decisions:
-    from spareopt.decisions import read_decisions  # noqa: PLC0415
-
-    try:
-        return read_decisions(plan_source)
-    except OSError as error:  # such as a name too long
-        raise InputError(f"{plan_source:.60}", [Fault("", f"can't be read: {error.strerror}")]) from None
-
-
 @main.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@_json_option
+@json_option
 def validate(files: tuple[str, ...], as_json: bool) -> None:
     """Check instance files, their scenarios too, and report all faults at once with line and field."""
     from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
@@ -336,14 +233,14 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
 
 
 @main.command()
-@_instance_options
+@instance_options
 @click.option(
     "--design",
     default=None,
     metavar="NAME",
     help="The block design to show; a zone's first one when left out or not offered.",
 )
-@_json_option
+@json_option
 def show(given: str, instance: Instance, design: str | None, as_json: bool) -> None:
     """Show the cluster of INSTANCE as a tree of fault domains: units, blast radius, faults a day."""
     from spareopt import listings, topology  # noqa: PLC0415
@@ -374,7 +271,7 @@ def schema() -> None:
 
 
 @main.command()
-@_json_option
+@json_option
 def instances(as_json: bool) -> None:
     """List the shipped instances."""
     from spareopt import instances as shipped  # noqa: PLC0415
@@ -408,3 +305,6 @@ def new(file: str, template: str) -> None:
         f"Wrote {file} with all figures, notes and scenarios of {template}: replace them by your own, then: "
         f"spareopt validate {file} && spareopt solve {file}"
     )
+
+
+main.add_command(simulate)

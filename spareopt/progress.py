@@ -1,50 +1,92 @@
-"""Where a long solve stands, told on stderr: one line that is rewritten, or plain lines where it is no terminal."""
+"""Where a long run stands, told on stderr: one line that is rewritten, or plain lines where it is no terminal."""
 
 from __future__ import annotations
 
 import sys
 import time
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
 
 from spareopt.instance import Instance
-from spareopt.search import SolveProgress
 from spareopt.wording import objective_number
 
+if TYPE_CHECKING:
+    from spareopt.search import SolveProgress
+    from spareopt.simulation.simulate import SimulationProgress
+
 PROGRESS_AFTER = 2.0  # s
+LINE_EVERY = 10.0
+"""s between two plain lines of a simulation, which moves on all the time."""
 
 
-class Progress:
-    """Says on stderr where a solve of over two seconds stands: one line that is rewritten, or plain lines."""
+class StatusLine:
+    """Says on stderr where a run of over two seconds stands: one line that is rewritten, or plain lines."""
 
-    def __init__(self, instance: Instance) -> None:
-        self._kind, self._currency = instance.objective.kind, instance.currency
+    def __init__(self, every: float = 0.0) -> None:
+        self._every = every
         self._live = sys.stderr.isatty()
         self._started = time.perf_counter()
-        self._shown = False
+        self._shown: float | None = None
         self._last = ""
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        if self._shown and self._live:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._shown is not None and self._live:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
+    def say(self, text: str, seconds: float, at_once: bool = False) -> None:
+        """Show a text, after so many seconds of the run; ``at_once``: however short the run is so far."""
+        now = time.perf_counter()
+        if now - self._started < PROGRESS_AFTER and not at_once:
+            return
+        if not self._live and (text == self._last or (self._shown is not None and now - self._shown < self._every)):
+            return
+        self._last, self._shown = text, now
+        line = f"[{seconds:5.1f} s] {text}"
+        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
+        sys.stderr.flush()
+
+
+class Progress(StatusLine):
+    """Where a solve stands."""
+
+    def __init__(self, instance: Instance) -> None:
+        super().__init__()
+        self._kind, self._currency = instance.objective.kind, instance.currency
+
     def show(self, progress: SolveProgress) -> None:
         """Show where a solve stands."""
-        if time.perf_counter() - self._started < PROGRESS_AFTER:
-            return
         text = f"{progress.phase}: {self._value(progress.value)}"
         if progress.bound is not None:
             text += f", bound {self._value(progress.bound)}"
             if progress.value:
                 text += f", gap {abs(progress.bound / progress.value - 1):.2e}"
-        if text == self._last and not self._live:
-            return
-        self._last, self._shown = text, True
-        line = f"[{progress.seconds:5.1f} s] {text}"
-        sys.stderr.write(f"\r\x1b[K{line}" if self._live else f"{line}\n")
-        sys.stderr.flush()
+        self.say(text, progress.seconds)
 
     def _value(self, value: float | None) -> str:
         return "no plan yet" if value is None else objective_number(self._kind, value, self._currency)
+
+
+class ReplicationsLine(StatusLine):
+    """Where a simulation stands."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE_EVERY)
+
+    def show(self, progress: SimulationProgress) -> None:
+        """Show how many replications are done, CETT so far, and how long the others will take."""
+        if progress.compiling:
+            self.say("compiling the simulator, once on this machine: about half a minute", 0.0, at_once=True)
+            return
+        text = f"{progress.done:,} of {progress.asked:,} replications"
+        if progress.cett is not None:
+            half = progress.cett.half_width
+            text += f", CETT {progress.cett.mean:.5f}" + ("" if half is None else f" ± {half:.5f}")
+        if progress.seconds_left is not None:
+            text += f", {progress.seconds_left:,.0f} s left"
+        self.say(text, progress.seconds)

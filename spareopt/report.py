@@ -72,7 +72,8 @@ def headline(plan: Plan) -> list[str]:
     value = objective_text(certificate.objective, certificate.value, plan.evaluation.currency)
     text = f"{plan.provenance.instance}: {value}{scale_text(certificate.objective, plan.evaluation)}, {_proof(plan)}"
     applied = plan.provenance.applied
-    return [prose(line) for line in (text, *_doubt(plan), *([applied_text(applied)] if applied else []))]
+    lines = (text, *_doubt(plan), *_approximated(plan.evaluation), *([applied_text(applied)] if applied else []))
+    return [prose(line) for line in lines]
 
 
 def _proof(plan: Plan) -> str:
@@ -80,6 +81,15 @@ def _proof(plan: Plan) -> str:
     if certificate.status == PROVEN:
         return f"proven within {percent(certificate.gap)}"
     return f"NOT PROVEN ({certificate.status})"
+
+
+def _approximated(evaluation: Evaluation) -> list[str]:
+    """Where the availability is approximated, what can be done about it."""
+    if "approximation" not in evaluation.method["availability"]:
+        return []
+    return [
+        "Its availability is approximated (see Method), and what is proven with it; spareopt simulate plays the plan."
+    ]
 
 
 def _doubt(plan: Plan) -> list[str]:

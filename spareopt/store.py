@@ -7,6 +7,7 @@ import io
 import json
 import os
 import tempfile
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,20 +49,25 @@ def check_new_folder(folder: str | Path) -> Path:
     return path
 
 
-def write_plan(plan: Plan, instance: Instance, folder: str | Path) -> Path:
-    """Write a plan folder; it appears complete or not at all.  Raises InputError where something stands there."""
+def write_folder(folder: str | Path, fill: Callable[[Path], None]) -> Path:
+    """Write a folder, which appears complete or not at all.  Raises InputError where something stands there."""
     path = check_new_folder(folder)
     try:
         with tempfile.TemporaryDirectory(prefix=".spareopt-", dir=path.absolute().parent) as scratch:
-            whole = Path(scratch) / "plan"
+            whole = Path(scratch) / "whole"
             whole.mkdir()
-            _write_files(plan, instance, whole)
+            fill(whole)
             if path.exists():
                 path.rmdir()  # refuses a folder that has been filled meanwhile
             whole.rename(path)
     except OSError as error:
         raise InputError(str(folder), [Fault("", f"can't be written: {error.strerror or error}")]) from None
     return path
+
+
+def write_plan(plan: Plan, instance: Instance, folder: str | Path) -> Path:
+    """Write a plan folder; it appears complete or not at all.  Raises InputError where something stands there."""
+    return write_folder(folder, lambda whole: _write_files(plan, instance, whole))
 
 
 def _write_files(plan: Plan, instance: Instance, folder: Path) -> None:

@@ -105,6 +105,18 @@ def parse(value: object, kind: Kind, currency: str = "USD") -> float:
     return result + 0.0  # no negative zero
 
 
+def parse_share(value: object) -> float:
+    """A share from a number, or from text such as "0.1 %" or "0.001".  Raises ValueError."""
+    if isinstance(value, str):
+        match = re.fullmatch(rf"\s*({NUMBER})\s*(%?)\s*", value[:_LONGEST])
+        if match is None:
+            raise ValueError('expected a share such as "0.1 %" or 0.001')
+        return number_of(match[1]) / 100.0 if match[2] else number_of(match[1])
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError('expected a share such as "0.1 %" or 0.001')
+    return float(value)
+
+
 def number_of(text: str) -> float:
     """The float of a text that matches NUMBER."""
     return float(text.replace(",", "").replace("_", ""))

@@ -20,7 +20,7 @@ from spareopt.cli import main
 from spareopt.errors import InputError
 from spareopt.plan import Plan
 
-COMMANDS = ("solve", "evaluate", "validate", "show", "schema", "instances", "new")
+COMMANDS = ("solve", "evaluate", "simulate", "validate", "show", "schema", "instances", "new")
 OWN_PLAN = """\
 zones:
   - zone: cluster

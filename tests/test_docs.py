@@ -33,6 +33,7 @@ from spareopt import cli, fields, instance, plan, units
 from spareopt.candidates import DECISIONS, enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.losses import LOSSES
+from spareopt.simulation.result import Comparison
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -161,7 +162,7 @@ def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
 
 
 INPUTS = models_in(instance.Instance)
-OUTPUTS = models_in(plan.Plan)
+OUTPUTS = [*models_in(plan.Plan), *(m for m in models_in(Comparison) if m not in models_in(plan.Plan))]
 KINDS: list[tuple[Any, str]] = [
     (fields.PositiveTime, "time above 0"),
     (fields.Time, "time"),
@@ -237,7 +238,7 @@ def test_instance_page_has_every_field(model: type[BaseModel]) -> None:
 
 @pytest.mark.parametrize("model", OUTPUTS, ids=lambda model: model.__name__)
 def test_commands_page_has_every_json_field(model: type[BaseModel]) -> None:
-    """Proves that docs/commands.md lists each field of plan.json and of an evaluation, with a unit and words."""
+    """Proves that docs/commands.md lists each field of plans, evaluations and simulations, with a unit and words."""
     rows = table("commands.md", model.__name__)
     assert [row[0] for row in rows] == [f"`{name}`" for name in model.model_fields]
     assert all(len(row) == 3 and row[1] and len(row[2]) > 5 for row in rows)
@@ -298,6 +299,16 @@ def test_commands_page_has_every_file_of_a_plan_folder(tmp_path: Path) -> None:
             assert f"`{column}`" in section, (file.name, column)
 
 
+def test_commands_page_has_every_file_of_a_simulation_folder() -> None:
+    """Proves that the tables of a simulation folder have the columns that the page says."""
+    text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    section = text.split("## The simulation folder\n")[1].split("\n## ")[0]
+    for name in ("simulation.json", "replications.csv", "usable_blocks.csv", "quarters.csv", "comparison.json"):
+        assert f"`{name}`" in section
+    for column in ("replication", "quarter", "goodput"):
+        assert f"`{column}`" in section
+
+
 def test_method_and_loss_names_are_the_programs() -> None:
     """Proves that the commands page names every loss share, limit and method key that an evaluation has."""
     text = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
@@ -313,5 +324,5 @@ def test_mathematics_page_names_modules_that_exist() -> None:
     """Proves that each module the mathematics page points to is there."""
     text = (ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8")
     for name in re.findall(r"`([\w/]+\.py)`", text):
-        folders = (ROOT, ROOT / "spareopt", ROOT / "spareopt" / "numerics")
+        folders = (ROOT, *(ROOT / "spareopt" / name for name in ("", "numerics", "simulation")))
         assert any((folder / name).exists() for folder in folders), name

@@ -1,0 +1,213 @@
+"""The command ``spareopt simulate``: play a plan event by event, or two under the same random numbers."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spareopt.cli_options import Finite, instance_options, json_option, read_plan_option
+from spareopt.errors import InputError, StoppedError
+from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN
+
+if TYPE_CHECKING:
+    from spareopt.decisions import Decisions
+    from spareopt.instance import Instance
+    from spareopt.simulation.result import Comparison, Simulation
+    from spareopt.simulation.runs import By
+
+
+@click.command()
+@instance_options
+@click.option(
+    "--plan",
+    "plan_source",
+    default=None,
+    metavar="PLAN",
+    help="A plan file (YAML or JSON) or a plan folder; INSTANCE is solved first when left out.",
+)
+@click.option("--against", default=None, metavar="PLAN", help="A second plan, played under the same random numbers.")
+@click.option(
+    "--replications",
+    type=click.IntRange(1, 10_000),
+    default=40,
+    show_default=True,
+    metavar="N",
+    help="Independent runs; the most of them with --precision.",
+)
+@click.option(
+    "--years",
+    type=Finite(0, 1000, min_open=True),
+    default=None,
+    metavar="T",
+    help="Years of each, after the warm-up; 1 when left out. With --until-job the longest.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the random numbers."
+)
+@click.option(
+    "--warm-up",
+    default=None,
+    metavar="TIME",
+    help='Time before recording starts, such as "200 h"; "0 h" for a new cluster; by the repair times when left out.',
+)
+@click.option(
+    "--precision",
+    default=None,
+    metavar="SHARE",
+    help='Stop once CETT is known within this share of it, such as "0.1%".',
+)
+@click.option("--confidence", default="99%", show_default=True, metavar="SHARE", help="Confidence of all intervals.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Replications played side by side; the result does not depend on it.",
+)
+@click.option("--until-job", is_flag=True, help="End each replication when the instance's job is done, and time it.")
+@click.option(
+    "--by",
+    type=click.Choice(["units", "counts"]),
+    default="units",
+    show_default=True,
+    help="Play each unit, or only how many are down: faster, for exponential laws.",
+)
+@click.option("--trace", "trace_file", default=None, metavar="FILE", help="Replay a CSV file of faults of trays.")
+@click.option("-o", "--output", metavar="FOLDER", help="Write the result and its tables to a new folder.")
+@json_option
+def simulate(
+    *,
+    given: str,
+    instance: Instance,
+    plan_source: str | None,
+    against: str | None,
+    trace_file: str | None,
+    output: str | None,
+    as_json: bool,
+    until_job: bool,
+    precision: str | None,
+    by: By,
+    **options: Any,
+) -> None:
+    """Play a plan of INSTANCE event by event, and put what happens beside the exact score."""
+    from spareopt import store  # noqa: PLC0415
+    from spareopt.progress import ReplicationsLine  # noqa: PLC0415
+    from spareopt.simulation import simulate as simulating  # noqa: PLC0415
+    from spareopt.simulation import text  # noqa: PLC0415
+    from spareopt.simulation.store import write_simulation  # noqa: PLC0415
+
+    alone = {"--precision": precision is not None, "--until-job": until_job, "--by counts": by == "counts"}
+    option = next((name for name, asked in alone.items() if asked), None)
+    if against is not None and option is not None:
+        raise click.UsageError(f"{option} does not go with --against; leave one of them out.")
+    simulating.checked_options(instance, precision=precision, until_job=until_job, by=by, **options)
+    if output is not None:
+        store.check_new_folder(output)
+    trace = None
+    if trace_file is not None:
+        from spareopt.simulation.trace import read_trace  # noqa: PLC0415
+
+        trace = read_trace(trace_file)
+    second = None if against is None else read_plan_option(against)
+    first, plan = _first(instance, plan_source, int(options["seed"]))
+    result: Simulation | Comparison
+    with ReplicationsLine() as line:
+        try:
+            if second is None:
+                result = simulating.simulate(
+                    instance, first, precision=precision, until_job=until_job, by=by, trace=trace,
+                    on_progress=line.show, **options,
+                )  # fmt: skip
+            else:
+                result = simulating.compare(instance, first, second, trace=trace, on_progress=line.show, **options)
+        except InputError as error:
+            raise _named(error, instance, plan_source, first, against) from None
+    not_written = None
+    if output is not None:
+        try:
+            write_simulation(result, output)
+        except InputError as error:  # the simulation may have taken an hour: it is printed all the same
+            not_written = error
+    played = result if second is None else result.first  # type: ignore[union-attr]
+    if as_json:
+        click.echo(result.to_json(), nl=False)
+    else:
+        shown = (
+            text.simulation_text(result, instance, plan)  # type: ignore[arg-type]
+            if against is None
+            else text.comparison_text(result, instance, plan_source or "the optimum", against)  # type: ignore[arg-type]
+        )
+        click.echo(shown, nl=False)
+        asked = _asked(click.get_current_context())
+        click.echo("\n" + _next_step(given, asked, plan_source, against, output if not_written is None else None))
+    if not_written is not None:
+        click.echo(f"error: {not_written}", err=True)
+        click.get_current_context().exit(BAD_INPUT)
+    codes = {"interrupted": INTERRUPTED, "replications used up": LIMIT_WITH_PLAN}
+    click.get_current_context().exit(codes.get(played.status, 0))  # type: ignore[union-attr]
+
+
+def _first(instance: Instance, plan_source: str | None, seed: int) -> tuple[Decisions, str]:
+    """The plan to be played, and what it is in words; the optimum where none is named."""
+    if plan_source is not None:
+        return read_plan_option(plan_source), plan_source
+    from spareopt import optimise  # noqa: PLC0415
+    from spareopt.plan import INTERRUPTED as SOLVE_INTERRUPTED  # noqa: PLC0415
+    from spareopt.progress import Progress  # noqa: PLC0415
+    from spareopt.wording import percent  # noqa: PLC0415
+
+    with Progress(instance) as progress:
+        plan = optimise.solve(instance, seed=seed, on_progress=progress.show)
+    certificate = plan.certificate
+    if certificate.status == SOLVE_INTERRUPTED:
+        raise StoppedError("interrupted while the instance was solved; name a plan with --plan to simulate it at once")
+    proof = f"proven within {percent(certificate.gap)}"
+    if certificate.status != "proven":
+        proof = f"NOT PROVEN, gap {percent(certificate.gap)}"
+    return plan.decisions, f"the optimum, solved first as no --plan was named ({proof})"
+
+
+def _named(
+    error: InputError, instance: Instance, plan_source: str | None, first: Decisions, against: str | None
+) -> InputError:
+    """An error in a plan under the name of the plan."""
+    from spareopt.decisions import decision_faults  # noqa: PLC0415
+
+    if error.source != "plan":
+        return error
+    wrong = plan_source if against is None or decision_faults(instance, first) else against
+    return InputError(wrong or "plan", error.faults)
+
+
+def _asked(context: click.Context) -> str:
+    """The options that were given and make another experiment if left out, as they are typed."""
+    words = []
+    for option in context.command.params:
+        name = str(option.name)
+        given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        if given and name in REPEATED:
+            value = context.params[name]
+            words.append(option.opts[0] if value is True else f"{option.opts[0]} {shlex.quote(str(value))}")
+    return "".join(f" {word}" for word in words)
+
+
+REPEATED = (
+    "replications", "years", "seed", "warm_up", "precision", "confidence", "processes", "by", "until_job", "trace_file"
+)  # fmt: skip
+
+
+def _next_step(given: str, asked: str, plan_source: str | None, against: str | None, output: str | None) -> str:
+    written = "" if output is None else f"Written to {shlex.quote(output)}. "
+    if plan_source is None:
+        return f"{written}Next: spareopt solve {given} -o my-plan, then spareopt simulate {given} --plan my-plan{asked}"
+    command = f"Next: spareopt simulate {given} --plan {shlex.quote(plan_source)}{asked}"
+    if against is not None:
+        command += f" --against {shlex.quote(against)}"
+    if output is None:
+        return f"{command} -o my-simulation"
+    if against is not None:
+        return f"{written}Read it in Python: spareopt.read_comparison({output!r})"
+    return f"{written}{command} --against OTHER-PLAN"

@@ -1,0 +1,60 @@
+"""Simulations on disk: a folder with the result and its tables, the same bytes for the same input and seed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from spareopt.errors import Fault, InputError
+from spareopt.simulation.result import Comparison, Simulation
+from spareopt.store import write_folder
+
+Found = TypeVar("Found", Simulation, Comparison)
+SIMULATION, COMPARISON = "simulation.json", "comparison.json"
+
+
+def write_simulation(result: Simulation | Comparison, folder: str | Path) -> Path:
+    """Write a simulation folder; it appears complete or not at all.  Raises InputError where something stands there.
+
+    That of a comparison holds the folders ``first`` and ``second``, and the whole as comparison.json.
+    """
+    return write_folder(folder, lambda whole: _fill(result, whole))
+
+
+def _fill(result: Simulation | Comparison, folder: Path) -> None:
+    if isinstance(result, Comparison):
+        (folder / COMPARISON).write_text(result.to_json(), encoding="utf-8")
+        for name, part in (("first", result.first), ("second", result.second)):
+            (folder / name).mkdir()
+            _fill(part, folder / name)
+        return
+    (folder / SIMULATION).write_text(result.to_json(), encoding="utf-8")
+    result.replications_table().to_csv(folder / "replications.csv", index=False)
+    result.usable_blocks_table().to_csv(folder / "usable_blocks.csv", index=False)
+    result.quarters_table().to_csv(folder / "quarters.csv", index=False)
+
+
+def read_simulation(source: str | Path) -> Simulation:
+    """A simulation from its folder or its simulation.json.  Raises InputError."""
+    return _read(Simulation, source, SIMULATION)
+
+
+def read_comparison(source: str | Path) -> Comparison:
+    """Two plans compared, from their folder or its comparison.json.  Raises InputError."""
+    return _read(Comparison, source, COMPARISON)
+
+
+def _read(kind: type[Found], source: str | Path, name: str) -> Found:
+    path = Path(source)
+    path = path / name if path.is_dir() else path
+    try:
+        return kind.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), [Fault("", f"can't be read: {error.strerror or error}")]) from None
+    except (ValidationError, UnicodeDecodeError) as error:
+        first = str(error).splitlines()[0]
+        raise InputError(
+            str(path), [Fault("", f"is no {kind.__name__.lower()} that spareopt wrote ({first})")]
+        ) from None
