@@ -66,6 +66,8 @@ class ZoneRepair:
     crews: int | None = None
     part_time: bool = False
     exponential: bool = True
+    constant: bool = False
+    """Whether each tray takes the same time from when it is taken in hand."""
     shelf: ShelfStock | None = None
     start_at: int = 1
     window: float | None = None
@@ -106,6 +108,7 @@ def zone_repair(instance: Instance, plan: RepairPlan, choice: RepairChoice = NOT
         crews=choice.crews,
         part_time=stretch > 1.0,
         exponential=all(times[name].exponential for name in staffed if name in times),
+        constant=plan.tray.law == "deterministic" and not plan.tray.phases and plan.tray.off_crew == 0,
         shelf=shelf,
         start_at=choice.start_at or 1,
         window=plan.window,

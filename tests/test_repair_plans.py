@@ -329,10 +329,14 @@ def test_windows_by_quadrature(out_of_service: str, intra: int, inter: int) -> N
         return float(binom.sf(inter, 3, rack + (1 - rack) * block))
 
     expected = sum(quad(zone_short, *ends, epsabs=0, epsrel=1e-11)[0] for ends in ((0, repair), (repair, period)))
-    plan = {"tray": {"hands_on": "5 h", "off_crew": "3 h"}, "rack": {"hands_on": "7 h"}, "window": f"{period} h"}
-    result = score(plan | {"out_of_service": out_of_service, "swap_stop": "15 min"}, intra, inter, 3, **RACKS)
+    plan = {"tray": {"hands_on": "8 h", "law": "deterministic"}, "rack": {"hands_on": "7 h"}, "window": f"{period} h"}
+    plan |= {"out_of_service": out_of_service, "swap_stop": "15 min"}
+    result = score(plan, intra, inter, 3, **RACKS)
     assert result.unavailability == pytest.approx(expected / period, rel=1e-9)
     assert "windows of the zones at different times" in result.method["availability"]
+    other = score(plan | {"tray": {"hands_on": "5 h", "off_crew": "3 h"}}, intra, inter, 3, **RACKS)
+    assert other.unavailability == pytest.approx(result.unavailability, rel=1e-12)
+    assert other.method["availability"] == "approximation: repairs at a window as if each took its mean time"
     # one stop for each window that finds a working block with trays down which is not unusable
     in_hand = sum(binom.pmf(down, 2, at_window) for down in range(1, intra + 1))
     assert_stops(result, 0.25 / period * (1 - (1 - in_hand) ** (3 - inter)))
