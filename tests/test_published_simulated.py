@@ -171,7 +171,14 @@ def recorded_at(i: int) -> dict[str, float]:
     return {name: GRID[i][name] for name in ("E_T_min", "E_blocked_min")}
 
 
-@pytest.mark.parametrize("inputs", OTHERS, ids=["two-and-three", "three-and-one", "no-standby"])
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        pytest.param(OTHERS[0], id="two-and-three"),
+        pytest.param(OTHERS[1], id="three-and-one", marks=pytest.mark.heavy),
+        pytest.param(OTHERS[2], id="no-standby", marks=pytest.mark.heavy),
+    ],
+)
 def test_long_recoveries_and_selections(inputs: dict[str, float]) -> None:
     """Standbys and idle servers at once, and stops so long that repairs end in each of them: what the record has not.
 

@@ -56,9 +56,9 @@ def inlined(function: Callable[..., Any]) -> Any:
     return _compiled(function, no_cpython_wrapper=True, forceinline=True)
 
 
-def entry(function: Callable[..., Any]) -> Any:
+def entry(function: Callable[..., Any], **options: bool) -> Any:
     """A compiled function that plain Python may call, too."""
-    return _compiled(function)
+    return _compiled(function, **options)
 
 
 def _compiled(function: Callable[..., Any], **options: bool) -> Any:

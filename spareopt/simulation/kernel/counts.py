@@ -376,6 +376,7 @@ def _stage_ends(w, x):
 def go_on(w, steps):
     """Play so many steps; returns whether the replication is over."""
     s = w.site[0]
+    until_job = s.until_useful < np.inf
     boundary = s.warm_up + (s.row + 1) * s.bin
     for _ in range(steps):
         total = s.all_up_to
@@ -384,7 +385,7 @@ def go_on(w, steps):
         u1, u2 = _draw(w)
         time = s.time - math.log(u1) / total if total > 0.0 else np.inf
         while boundary <= time:
-            if ends_with_job(w, s.time, boundary):
+            if until_job and ends_with_job(w, s.time, boundary):
                 return True
             s.time = boundary
             _bring(w)
@@ -392,7 +393,7 @@ def go_on(w, steps):
                 s.ended = boundary
                 return True
             boundary = s.warm_up + (s.row + 1) * s.bin
-        if ends_with_job(w, s.time, time):
+        if until_job and ends_with_job(w, s.time, time):
             return True
         s.time = time
         x = u2 * total

@@ -37,4 +37,5 @@ def uniforms(key, first, second, asked, purpose):
 
 
 exponential = inlined(laws.exponential)
-draw = entry(laws.draw)
+# once: what is compiled is kept under the plain function's name, whatever it is compiled for
+draw = entry(laws.draw, forceinline=True)

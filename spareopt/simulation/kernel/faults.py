@@ -91,7 +91,7 @@ def found(w, u):
     tray_down(w, u, NO, YES if known else NO)
 
 
-@compiled
+@inlined
 def tray_up(w, u):
     """A tray returns to its block."""
     s, unit = w.site[0], w.units[u]
@@ -154,7 +154,7 @@ def _domain_unit_up(w, u):
     settle(w)
 
 
-@compiled
+@inlined
 def fails(w, u, by_age):
     """A unit fails, at the end of its life or in a burst: for all to see, or silently."""
     w.site[0].events += 1
@@ -180,7 +180,7 @@ def fails(w, u, by_age):
     tray_down(w, u, by_age, NO)
 
 
-@compiled
+@inlined
 def repaired(w, u):
     """The repair of a unit ends; its crew takes the next ticket."""
     p = crews_of(w, u)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from spareopt.simulation.kernel.compiled import compiled, entry
+from spareopt.simulation.kernel.compiled import compiled, entry, inlined
 from spareopt.simulation.kernel.draws import exponential, uniforms
 from spareopt.simulation.kernel.events import (
     DELAY_ENDS,
@@ -105,7 +105,7 @@ def _begin(w):
     see_short(w)
 
 
-@compiled
+@inlined
 def _happens(w, kind, number):
     if kind == WORK_ENDS:
         repaired(w, number)
@@ -149,7 +149,7 @@ def go_on(w, steps):
         if s.warm >= 0 and job.doing != RUNNING:
             recovered = job.now + max(0.0, job.stop_until - job.now) + job.left
         time = min(boundary, other, fault, replayed, recovered)
-        if ends_with_job(w, job.now, time):
+        if s.until_useful < np.inf and ends_with_job(w, job.now, time):
             return True
         advance(job, w.out_until, w.placed, time)
         if s.warm < 0 and job.recovery_first:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from spareopt.simulation.kernel.compiled import compiled, inlined
 from spareopt.simulation.kernel.events import NO
 from spareopt.simulation.kernel.job import advance, running_account, under_way
@@ -85,7 +83,7 @@ def _done_by(w, time):
 def ends_with_job(w, now, time):
     """End the run where the job is done before a time up to which nothing happens; returns whether it is."""
     s = w.site[0]
-    if s.row < 0 or s.until_useful == np.inf or _done_by(w, time) < s.until_useful:
+    if s.row < 0 or _done_by(w, time) < s.until_useful:
         return False
     early, late = now, time
     for _ in range(HALVINGS):

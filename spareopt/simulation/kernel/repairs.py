@@ -197,7 +197,7 @@ def window_opens(w, z):
             _to_delay(w, u)
 
 
-@compiled
+@inlined
 def to_repair(w, u):
     """A unit has gone down: what its repair starts with."""
     s, unit = w.site[0], w.units[u]
