@@ -45,11 +45,6 @@ class Lemons(Record):
     multiple: Multiple
     """How many times as often as one of the others a lemon fails."""
 
-    @property
-    def rate_of_others(self) -> float:
-        """Rate of the other units over the class's rate, which is the mean over all: 1/(1 − share + share·multiple)."""
-        return 1.0 / (1.0 - self.share + self.share * self.multiple)
-
 
 class BurnIn(Record):
     """Faster ageing of new units; the class states the rate after it."""

@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 
 from spareopt import cli, report
 from spareopt.decisions import Decisions, ZoneChoice
@@ -16,7 +14,7 @@ from spareopt.departures import departures
 from spareopt.errors import InputError
 from spareopt.evaluation import Evaluation, evaluate
 from spareopt.instance import Instance
-from spareopt.lifetimes import Lemons, Lifetime
+from spareopt.lifetimes import Lifetime
 from spareopt.listings import topology_text
 from spareopt.optimise import solve
 from spareopt.reading import read_instance
@@ -195,13 +193,6 @@ def test_multiples_of_rates_and_fields() -> None:
     assert failures.tray.lifetime == Lifetime(law="weibull", shape=0.35)
     assert failures.bursts[0].per_hour == pytest.approx(1.5 / 8766)
     assert read_instance(base.resolved(), overrides={"failures.bursts.surge": None}).failures.bursts == ()
-
-
-@given(st.floats(0.001, 0.999), st.floats(1.001, 1000), st.integers(1, 10))
-def test_lemons_keep_the_mean(share: float, multiple: float, rate: int) -> None:
-    """Proves that the rates of lemons and others, weighted by how many there are, have the stated rate as mean."""
-    others = rate * Lemons(share=share, multiple=multiple).rate_of_others
-    assert share * multiple * others + (1 - share) * others == pytest.approx(rate)
 
 
 def test_bursts_fit_the_smallest_zone() -> None:

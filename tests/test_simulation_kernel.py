@@ -12,6 +12,9 @@ from spareopt.simulation import laws
 from spareopt.simulation import reference as plain
 from spareopt.simulation.kernel import event_log, replicate
 from spareopt.simulation.kernel.draws import draw, uniforms
+from spareopt.simulation.kernel.loop import go_on
+from spareopt.simulation.kernel.pointer import StateReference
+from spareopt.simulation.kernel.state import new_state
 from spareopt.simulation.outcome import LEDGER, Outcome
 from spareopt.simulation.system import (
     ALWAYS,
@@ -220,3 +223,14 @@ def test_the_ends_of_random_numbers_are_not_reached(word: int) -> None:
     for pair in (laws.uniforms(key, *counter), uniforms(key, *counter)):
         assert all(0.0 < u < 1.0 for u in pair)
     assert laws.uniforms(key, *counter) == uniforms(key, *counter)
+
+
+def test_lemons_keep_the_mean_rate() -> None:
+    """Lemons are as many and fail as many times as often as others as stated; all units together have the mean rate."""
+    kind = Class(rate=0.01, lemon_share=0.2, lemon_multiple=5.0, ways=((1.0, 3.0),))
+    state = new_state(small_system(blocks=[4000], working=[4000], tray=kind), small_run(bin=1e-3))
+    go_on(StateReference(state), 1)
+    factors = state.units["factor"]
+    others, lemons = np.unique(factors)
+    assert lemons == pytest.approx(5 * others) and 0.2 * lemons + 0.8 * others == pytest.approx(1)
+    assert abs(np.mean(factors == lemons) - 0.2) < 5 * np.sqrt(0.2 * 0.8 / len(factors))

@@ -12,8 +12,6 @@ from spareopt.evaluation import Evaluation
 from spareopt.simulation.runs import By, Status
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
 
-SIMULATION_SCHEMA_VERSION = 1
-
 
 class _Found(BaseModel):
     model_config = ConfigDict(frozen=True)
