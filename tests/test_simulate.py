@@ -240,3 +240,16 @@ def test_a_precision_that_was_not_reached_ends_with_4_and_says_what_would_do(tmp
     number = int(needed.group(1).replace(",", ""))
     again = CliRunner().invoke(main, [*command, "--replications", str(2 * number)])
     assert again.exit_code == 0 and "Stopped where CETT was known within 0.50 %" in again.output
+
+
+def test_an_availability_that_was_hardly_ever_left_is_not_judged() -> None:
+    """Proves that a handful of blocked episodes, whose mean is far from normal, makes no disagreement of a true model.
+
+    A plan with blocked time once in a few years, in a few replications: too little to say, however far the mean is.
+    """
+    case = read_instance("academic-1k")
+    zone = PLAN["zones"][0] | {"inter_block_spares": 8}
+    plan = read_decisions(PLAN | {"zones": [zone]})
+    result = spareopt.simulate(case, plan, replications=4, years=0.5, confidence=0.5)
+    assert sum(row.blocked_episodes for row in result.replications) < 30
+    assert result.agreement["availability"].inside is not False

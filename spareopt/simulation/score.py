@@ -50,6 +50,8 @@ LEFT_OUT = "left_out"
 ROUNDING = 1e-12
 """Share of the hours that is left of them by rounding where the job was blocked all the time."""
 NOT_SIMULATED = "exact model"
+ENOUGH_EPISODES = 30
+"""Blocked episodes from which on the mean of their lengths is near its normal law, and an interval of it fair."""
 NEVER_UNBLOCKED = "0 where the job is blocked all the time, as here"
 
 
@@ -262,11 +264,12 @@ def agreement(m: Measured, intervals: dict[str, Interval]) -> dict[str, Agreemen
     """The exact model's numbers beside the simulated ones; with a trace, of which it knows nothing, none is judged."""
     exact, replayed = m.exact, len(m.system.trace_time) > 0
     never_blocked = intervals["unavailability"].mean == 0
+    seldom_blocked = m.totals[:, LEDGER.index("episodes")].sum() < ENOUGH_EPISODES
     never_stopped = intervals["interruptions_per_day"].mean == 0
     always_blocked = intervals["availability"].mean == 0
     unseen = {  # how rare it is was not shown
         "cett": always_blocked or (never_blocked and never_stopped),
-        "availability": always_blocked or never_blocked,
+        "availability": always_blocked or never_blocked or seldom_blocked,
     }
     result = {}
     for name, method in AGREEMENT.items():
