@@ -13,7 +13,7 @@ from spareopt.simulation import reference as plain
 from spareopt.simulation.kernel import event_log, replicate
 from spareopt.simulation.kernel.draws import draw, uniforms
 from spareopt.simulation.kernel.loop import go_on
-from spareopt.simulation.kernel.pointer import StateReference
+from spareopt.simulation.kernel.pointer import StatePointer
 from spareopt.simulation.kernel.state import new_state
 from spareopt.simulation.outcome import LEDGER, Outcome
 from spareopt.simulation.system import (
@@ -229,7 +229,7 @@ def test_lemons_keep_the_mean_rate() -> None:
     """Lemons are as many and fail as many times as often as others as stated; all units together have the mean rate."""
     kind = Class(rate=0.01, lemon_share=0.2, lemon_multiple=5.0, ways=((1.0, 3.0),))
     state = new_state(small_system(blocks=[4000], working=[4000], tray=kind), small_run(bin=1e-3))
-    go_on(StateReference(state), 1)
+    go_on(StatePointer(state), 1)
     factors = state.units["factor"]
     others, lemons = np.unique(factors)
     assert lemons == pytest.approx(5 * others) and 0.2 * lemons + 0.8 * others == pytest.approx(1)

@@ -19,7 +19,7 @@ from spareopt.simulation.kernel.counts_state import new_counts
 from spareopt.simulation.kernel.draws import uniforms
 from spareopt.simulation.kernel.events import GONE, YES
 from spareopt.simulation.kernel.job import advance, interrupt
-from spareopt.simulation.kernel.pointer import StateReference
+from spareopt.simulation.kernel.pointer import StatePointer
 from spareopt.simulation.kernel.record import count_busy, count_unusable, end_of_bin, ends_with_job, outcome
 from spareopt.simulation.kernel.slots import leave_idle
 from spareopt.simulation.kernel.state import NOBODY
@@ -406,7 +406,7 @@ def go_on(w, steps):
 
 def prepare() -> None:
     """Compile, if that has not been done, by playing no step of a site of nothing."""
-    go_on(StateReference(new_counts(*nothing())), 0)  # type: ignore[arg-type]  # any named tuple of arrays
+    go_on(StatePointer(new_counts(*nothing())), 0)
 
 
 def replicate(system: System, run: Run, *, pause: Callable[[], None] | None = None) -> Outcome:
@@ -416,8 +416,8 @@ def replicate(system: System, run: Run, *, pause: Callable[[], None] | None = No
     is another one: the random numbers belong to the order of events, not to units.
     """
     counts = new_counts(system, run)
-    reference = StateReference(counts)  # type: ignore[arg-type]  # any named tuple of arrays
-    while not go_on(reference, SLICE):
+    pointer = StatePointer(counts)
+    while not go_on(pointer, SLICE):
         if pause is not None:
             pause()
     return outcome(counts)

@@ -30,7 +30,7 @@ from spareopt.simulation.kernel.hits import exposed, hit, stand_still
 from spareopt.simulation.kernel.job import RUNNING, SELECTING, advance
 from spareopt.simulation.kernel.lives import new_life, next_fault
 from spareopt.simulation.kernel.log import later, log
-from spareopt.simulation.kernel.pointer import StateReference
+from spareopt.simulation.kernel.pointer import StatePointer
 from spareopt.simulation.kernel.queue import pop
 from spareopt.simulation.kernel.record import end_of_bin, ends_with_job, outcome
 from spareopt.simulation.kernel.repairs import part_arrives, to_crew, visit_starts, window_opens
@@ -174,7 +174,6 @@ def go_on(w, steps):
                 tray_up(w, u)
         elif recovered <= time:
             selecting = job.doing == SELECTING
-            advance(job, w.out_until, w.placed, time)
             job.doing, job.left = RUNNING, 0.0
             if not selecting:
                 take_standbys(w)
@@ -193,8 +192,8 @@ def go_on(w, steps):
 def replicate(system: System, run: Run, *, pause: Callable[[], None] | None = None) -> Outcome:
     """Play one replication; ``pause`` is called every few 0.1 s."""
     state = new_state(system, run)
-    reference = StateReference(state)
-    while not go_on(reference, SLICE):
+    pointer = StatePointer(state)
+    while not go_on(pointer, SLICE):
         if pause is not None:
             pause()
     return outcome(state)
@@ -202,14 +201,14 @@ def replicate(system: System, run: Run, *, pause: Callable[[], None] | None = No
 
 def prepare() -> None:
     """Compile, if that has not been done, by playing no step of a site of nothing."""
-    go_on(StateReference(new_state(*nothing())), 0)
+    go_on(StatePointer(new_state(*nothing())), 0)
 
 
 def event_log(system: System, run: Run, most: int = 100_000) -> list[tuple[float, str, int]]:
     """The first events of a replication in order: (time h, what, number)."""
     state = new_state(system, run, most)
-    reference = StateReference(state)
-    while not go_on(reference, SLICE):
+    pointer = StatePointer(state)
+    while not go_on(pointer, SLICE):
         pass
     number = min(int(state.site[0]["recorded"]), most)
     rows = zip(state.log_time[:number], state.log_kind[:number], state.log_number[:number], strict=True)

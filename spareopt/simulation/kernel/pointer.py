@@ -18,7 +18,6 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import NativeValue, infer_getattr, intrinsic, lower_getattr_generic, typeof_impl, unbox
 
 from spareopt.simulation.kernel.compiled import entry
-from spareopt.simulation.kernel.state import State
 
 BYTES = ir.PointerType(ir.IntType(8))
 ROOM = 2048
@@ -53,24 +52,24 @@ def _load_field(context, builder, kind, pointer, field):
     return builder.load(cgutils.gep_inbounds(builder, held, 0, kind.held.fields.index(field)))
 
 
-class StateReference:
-    """A pointer to a state, and the state, which thereby lives as long."""
+class StatePointer:
+    """A pointer to a state (a named tuple of arrays), and the state, which thereby lives as long."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: tuple[Any, ...]) -> None:
         self.state = state
         self.words = np.zeros(ROOM, dtype=np.int64)
         self.address = self.words.ctypes.data
         _store(self.address, state)
 
 
-@typeof_impl.register(StateReference)
-def _type_of(reference: StateReference, context: Any) -> StateType:
-    return StateType(typeof_impl(reference.state, context))
+@typeof_impl.register(StatePointer)
+def _type_of(pointer: StatePointer, context: Any) -> StateType:
+    return StateType(typeof_impl(pointer.state, context))
 
 
 @unbox(StateType)
-def _unbox(kind, reference, context):
-    address = context.pyapi.object_getattr_string(reference, "address")
+def _unbox(kind, pointer, context):
+    address = context.pyapi.object_getattr_string(pointer, "address")
     number = context.pyapi.long_as_longlong(address)
     context.pyapi.decref(address)
     return NativeValue(context.builder.inttoptr(number, BYTES))

@@ -2,7 +2,7 @@
 
 One replication is a loop over events: the earliest fault of a unit, on the clock on which it ages, or the earliest
 other event, on the wall clock.  What the kernel computes fast must agree with this, event by event.  What is where is
-kept by ``reference_layout``, the job's phases by ``reference_job``, what is recorded by ``reference_ledger``.
+kept by ``layout``, the job's phases by ``job``, what is recorded by ``ledger``.
 """
 
 from __future__ import annotations
