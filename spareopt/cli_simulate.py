@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     type=Finite(0, 1000, min_open=True),
     default=None,
     metavar="T",
-    help="Years of each, after the warm-up; 1 when left out. With --until-job the longest.",
+    help="Years of each, after the warm-up; 1 (or the trace) when left out. With --until-job the longest.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the random numbers."
