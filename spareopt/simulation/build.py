@@ -210,11 +210,9 @@ def _domains(instance: Instance, zones: _Zones) -> _Domains:
     parts += [_in_zones(zones, kind, domain, zones.racks) for kind, domain in numbered if domain.spans == "zone"]
     parts += [_of_site(zones, kind, domain) for kind, domain in numbered if domain.spans == "site"]
     nothing = np.zeros(0, dtype=np.int64)
-    return (
-        _Domains(*(np.concatenate((nothing, *columns)) for columns in zip(*parts, strict=True)))
-        if parts
-        else (_Domains(*(nothing for _ in _Domains._fields)))
-    )
+    if not parts:
+        return _Domains(*(nothing for _ in _Domains._fields))
+    return _Domains(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _in_zones(zones: _Zones, kind: int, domain: FaultDomain | None, span: Integers) -> _Domains:

@@ -239,6 +239,7 @@ def _crew_share(m: Measured, groups: list[int]) -> Interval:
 
 
 def crew_use(m: Measured) -> tuple[CrewUse, ...]:
+    """How busy the crews of each choice are, or those of the site."""
     result, seen = [], set()
     for choice, places in zip(m.decisions.zones, _choice_zones(m), strict=True):
         groups = _rows_of(m.system.zone_crews, places)

@@ -43,6 +43,7 @@ def _quarter_goodput(m: Measured) -> list[tuple[float, ...]]:
 
 
 def quarters(m: Measured) -> Quarters:
+    """The law of a quarter's goodput over all quarters of all replications."""
     quarters = _quarter_goodput(m)
     values = np.concatenate([np.array(values) for values in quarters])
     if len(values) == 0:
@@ -56,6 +57,7 @@ def quarters(m: Measured) -> Quarters:
 
 
 def blocked_episodes(m: Measured) -> BlockedEpisodes:
+    """How often the job is blocked, and for how long."""
     number = m.totals[:, LEDGER.index("episodes")]
     counts = np.sum([outcome.episodes for outcome in m.outcomes], axis=0)
     edges = SHORTEST_EPISODE * 2.0 ** (np.arange(1, EPISODE_BINS + 1) / EPISODE_BINS_PER_OCTAVE)
@@ -75,6 +77,7 @@ def blocked_episodes(m: Measured) -> BlockedEpisodes:
 
 
 def unusable_blocks(m: Measured) -> UnusableBlocks:
+    """How many blocks of the site are unusable at once."""
     width = max(len(outcome.unusable_h) for outcome in m.outcomes)
     law = np.zeros(width)
     levels = np.arange(width)
@@ -100,6 +103,7 @@ def _unusable_h(outcome: Outcome) -> float:
 
 
 def interruptions(m: Measured) -> Interruptions:
+    """Interruptions of a replication."""
     number = m.totals[:, LEDGER.index("interruptions")]
     return Interruptions(
         mean=stats.mean_interval(number, m.options.confidence),
@@ -109,6 +113,7 @@ def interruptions(m: Measured) -> Interruptions:
 
 
 def selections(m: Measured) -> Interval | None:
+    """Host selections of a replication; None where no hosts stand by."""
     if m.system.warm < 0:
         return None
     return stats.mean_interval([outcome.selections for outcome in m.outcomes], m.options.confidence)
@@ -131,6 +136,7 @@ def wall_time(m: Measured) -> WallTime:
 
 
 def replication_rows(m: Measured) -> tuple[Replication, ...]:
+    """What each replication measured."""
     share = m.exact.working_gpus / m.exact.gpus
     column = {name: m.totals[:, LEDGER.index(name)].tolist() for name in LEDGER}
     quarters, hours = _quarter_goodput(m), m.hours.tolist()

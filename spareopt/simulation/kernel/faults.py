@@ -201,6 +201,7 @@ def repaired(w, u):
 
 @compiled
 def next_burst(w, q):
+    """Make the next burst of a kind."""
     burst = w.bursts[q]
     rate = burst.rate * w.site[0].multiplier
     if rate > 0.0 and w.site[0].replaying == 0:
@@ -210,6 +211,7 @@ def next_burst(w, q):
 
 @compiled
 def burst_strikes(w, q):
+    """A burst strikes: trays of neighbouring racks fail one by one."""
     s, burst = w.site[0], w.bursts[q]
     log(w, LOG_BURST, q)
     number = burst.number

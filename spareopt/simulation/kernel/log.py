@@ -8,11 +8,13 @@ from spareopt.simulation.kernel.queue import push
 
 @inlined
 def log(w, kind, number):
+    """Log what happens now."""
     log_at(w, w.job[0].now, kind, number)
 
 
 @inlined
 def log_at(w, time, kind, number):
+    """Log what happened at a time, while there is room."""
     s = w.site[0]
     if s.recorded < len(w.log_time):
         w.log_time[s.recorded], w.log_kind[s.recorded], w.log_number[s.recorded] = time, kind, number

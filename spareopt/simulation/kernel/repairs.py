@@ -108,6 +108,7 @@ def crews_of(w, u):
 
 @inlined
 def take_in_hand(w, u, p):
+    """Hands-on work on a unit begins, by a crew of a group (NOBODY: ample ones)."""
     now = w.job[0].now
     w.status[u] = IN_HAND
     work = _hands_on(w, u)
@@ -154,6 +155,7 @@ def _to_delay(w, u):
 
 @compiled
 def visit_starts(w, b):
+    """A visit to a block starts: all its trays that are down are taken in hand."""
     block = w.blocks[b]
     zone = w.zones[block.zone]
     log(w, LOG_VISIT, b)
@@ -172,6 +174,7 @@ def visit_starts(w, b):
 
 @compiled
 def window_opens(w, z):
+    """A window of a zone opens: the trays that wait for it are taken in hand."""
     zone = w.zones[z]
     log(w, LOG_WINDOW, z)
     later(w, zone.window, WINDOW_OPENS, z)
@@ -248,6 +251,7 @@ def to_repair(w, u):
 
 @compiled
 def part_arrives(w, i):
+    """A part arrives, for the tray that has waited longest or for the shelf."""
     shelf = w.shelves[i]
     log(w, LOG_PART, i)
     if shelf.head == NOBODY:

@@ -61,6 +61,7 @@ def change_block(w, b):
 
 @compiled
 def leave_idle(w, b):
+    """An idle block leaves the list of its zone; the last one takes its place."""
     block = w.blocks[b]
     zone = w.zones[block.zone]
     zone.idle -= 1
