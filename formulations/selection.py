@@ -90,6 +90,7 @@ class Energy:
     exponent: Array
     exponent_constant: float
     edges: tuple[float, ...]  # of the exponent, increasing, from the lowest possible to the highest
+    closed: tuple[int, ...] = ()  # pieces between edges in which no plan wanted is
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class Cost:
 
     coefficients: Array
     option_part: tuple[float, ...]
-    log_edges: tuple[float, ...] = ()  # edges of the cost's pieces, for the ratio
+    edges: tuple[float, ...] = ()  # of the cost's pieces, for the ratio
+    closed: tuple[int, ...] = ()  # pieces between edges in which no plan wanted is
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def build(selection: Selection) -> pyo.ConcreteModel:
     if selection.goal == "cost":
         model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
         return model
-    _add_log_cost(model, cost, selection.cost.log_edges)
+    _add_log_cost(model, cost, selection.cost)
     model.objective = pyo.Objective(expr=sum(value) + sum(model.minus_log_cost.values()), sense=pyo.maximize)
     return model
 
@@ -306,9 +308,12 @@ def _add_energy(model: pyo.ConcreteModel, energy: Energy, selection: Selection, 
                 line = exp(end) * (factor + extreme * (exponent - end * here))
                 model.energy_line.add(model.energy_piece[q] >= line)
     model.energy_line.add(model.energy == sum(model.energy_piece.values()))
+    for q in energy.closed:
+        model.exponent_piece[q].fix(0)
 
 
-def _add_log_cost(model: pyo.ConcreteModel, cost: Any, edges: tuple[float, ...]) -> None:
+def _add_log_cost(model: pyo.ConcreteModel, cost: Any, divided: Cost) -> None:
+    edges = divided.edges
     pieces = range(len(edges) - 1)
     model.cost_piece = pyo.Var(pieces, domain=pyo.Binary)
     model.cost = pyo.Var(pieces, bounds=(0, None))
@@ -323,6 +328,8 @@ def _add_log_cost(model: pyo.ConcreteModel, cost: Any, edges: tuple[float, ...])
         model.cost_line.add(model.cost[k] >= low * model.cost_piece[k])
         model.cost_line.add(model.cost[k] <= high * model.cost_piece[k])
         model.cost_line.add(model.minus_log_cost[k] <= slope * model.cost[k] + intercept * model.cost_piece[k])
+    for k in divided.closed:
+        model.cost_piece[k].fix(0)
 
 
 def _add_totals(model: pyo.ConcreteModel, selection: Selection, total: Any) -> None:

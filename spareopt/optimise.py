@@ -33,6 +33,7 @@ from spareopt.plan import (
     Audit,
     CandidateCounts,
     Certificate,
+    Greedy,
     Plan,
     ProofStatus,
     Provenance,
@@ -122,6 +123,7 @@ def solve(
             plans_excluded=sum(len(level.search.refinement.excluded) for level in usable if level.search),
         ),
         zones_alike=_zones_alike(problem) if len(decisions.zones) > len(instance.zones) else None,
+        greedy=_greedy(usable, value),
         candidates=CandidateCounts(
             enumerated=sum(len(level.candidates.table) for level in usable),
             dominated=sum(int((level.dominated_by >= 0).sum()) for level in usable),
@@ -310,6 +312,18 @@ def _zones_alike(problem: Problem) -> ZonesAlike | None:
     plan = problem.candidates.instance.checkpoint_plans[outcome.option].name
     decisions = decisions_of(problem.candidates, problem.by_row(outcome.counts), plan)
     return ZonesAlike(decisions=decisions, value=problem.objective_value(outcome.score))
+
+
+def _greedy(levels: list[_Level], value: float) -> Greedy | None:
+    """The best plan of marginal analysis over all levels."""
+    found = [(level.search.greedy, level.search.start) for level in levels if level.search and level.search.greedy]
+    if not found:
+        return None
+    outcome, problem = max(found, key=lambda pair: pair[0].score)
+    plan = problem.candidates.instance.checkpoint_plans[outcome.option].name
+    decisions = decisions_of(problem.candidates, problem.by_row(outcome.counts), plan)
+    reached = problem.objective_value(outcome.score)
+    return Greedy(decisions=decisions, value=reached, loss=abs(reached - value) / abs(value))
 
 
 def _failure(search: Search, instance: Instance, model: Model) -> SpareoptError:

@@ -54,6 +54,18 @@ class ZonesAlike(BaseModel):
     """The objective, in the certificate's unit."""
 
 
+class Greedy(BaseModel):
+    """The plan of marginal analysis alone, the classical heuristic: what the proof is worth."""
+
+    model_config = ConfigDict(frozen=True)
+
+    decisions: Decisions
+    value: float
+    """The objective, in the certificate's unit."""
+    loss: float
+    """How much worse than the plan's value, as a share of it."""
+
+
 class CandidateCounts(BaseModel):
     """How many candidates there were before and after pruning, and why the rest could not be built."""
 
@@ -102,6 +114,8 @@ class Plan(BaseModel):
     evaluation: Evaluation
     certificate: Certificate
     zones_alike: ZonesAlike | None = None
+    greedy: Greedy | None = None
+    """Marginal analysis; None for a single zone, where zones are coupled, and where it found no feasible plan."""
     candidates: CandidateCounts
     provenance: Provenance
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import log, log1p
+from math import exp, log, log1p
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,15 @@ SAME_POINT = 1e-12  # relative
 LEAST_PLACED = 1e-6  # GPUs: fewer are taken as that, an over-estimate
 
 
+class Interval(NamedTuple):
+    """An interval of a curve: of the rate under an option, of the cost, or of ln A as the energy counts it."""
+
+    curve: Literal["rate", "cost", "log_up"]
+    option: int  # 0 where the curve is the same for all
+    low: float
+    high: float
+
+
 @dataclass(frozen=True)
 class Refinement:
     """Where the couplings are exact: points of each curve; and plans that are cut off."""
@@ -46,8 +57,8 @@ class Refinement:
     log_up: Points
     cost: Points
     excluded: tuple[tuple[dict[int, int], int], ...] = ()
-    closed: tuple[tuple[int, float, float], ...] = ()
-    """Intervals of the rate, by option, where no better plan can be."""
+    closed: tuple[Interval, ...] = ()
+    """Intervals of the curves where no better plan can be."""
     closed_scales: tuple[float, ...] = ()
     """Log scales that the slowest zone of no better plan has."""
 
@@ -81,15 +92,15 @@ class Refinement:
         )
         return None if finer == self else finer
 
-    def without(self, outcome: Outcome) -> Refinement:
+    def excluding(self, outcome: Outcome) -> Refinement:
         """The refinement that cuts a plan off."""
         return replace(self, excluded=(*self.excluded, (dict(outcome.counts), outcome.option)))
 
     def denser(self, problem: Problem, tolerance: float) -> Refinement:
         """The refinement with more points over the range that the problem's candidates still span.
 
-        Tangents are free, so there are many; pieces of the rate cost a binary each, so only those are halved whose
-        line is more than ``tolerance`` above the curve.
+        Tangents are free, so there are many; pieces of the other curves cost a binary each, so only those are halved
+        whose lines are more than ``tolerance`` off the curve.
         """
         sizes, rates = problem.extremes(problem.column("placed_gpus")), rate_range(problem)
         points = []
@@ -104,16 +115,48 @@ class Refinement:
                 )
             points.append((*self.rate[option], *more))
         placed_gpus = (*self.placed_gpus, *_inner(*sizes, MANY_TANGENTS))
-        return replace(self, placed_gpus=placed_gpus, rate=tuple(points))
+        finer = replace(self, placed_gpus=placed_gpus, rate=tuple(points))
+        if problem.goal == "ratio":
+            rough = [
+                piece for piece in self.cost_intervals(problem) if log(piece.high / piece.low) ** 2 / 8 > tolerance
+            ]
+            finer = replace(finer, cost=(*self.cost, *_halves(rough)))
+        if _energy_matters(problem):
+            rough = [piece for piece in self.log_up_intervals(problem) if _underestimate(problem, piece) > tolerance]
+            finer = replace(finer, log_up=(*self.log_up, *_halves(rough)))
+        return finer
 
-    def without_pieces(self, pieces: list[Piece]) -> Refinement:
-        """The refinement that leaves out pieces of the rate in which no better plan can be."""
-        return replace(self, closed=self.closed + tuple((piece.option, piece.low, piece.high) for piece in pieces))
+    def cost_intervals(self, problem: Problem) -> list[Interval]:
+        """The pieces of the cost that are open, with goal ratio."""
+        return [piece for piece in self._cost_pieces(problem) if self._is_open(piece)]
 
-    def _is_open(self, piece: Piece) -> bool:
+    def log_up_intervals(self, problem: Problem) -> list[Interval]:
+        """The pieces of ln A, as the energy counts it, that are open."""
+        return [piece for piece in self._log_up_pieces(problem) if self._is_open(piece)]
+
+    def without(self, closed: Iterable[Interval]) -> Refinement:
+        """The refinement that leaves out intervals of the curves in which no better plan can be."""
+        return replace(self, closed=(*self.closed, *closed))
+
+    def _is_open(self, piece: Interval) -> bool:
         return not any(
-            piece.option == option and low <= piece.low and piece.high <= high for option, low, high in self.closed
+            (piece.curve, piece.option) == (closed.curve, closed.option)
+            and closed.low <= piece.low
+            and piece.high <= closed.high
+            for closed in self.closed
         )
+
+    def _closed(self, pieces: list[Interval]) -> tuple[int, ...]:
+        return tuple(i for i, piece in enumerate(pieces) if not self._is_open(piece))
+
+    def _cost_pieces(self, problem: Problem) -> list[Interval]:
+        return [Interval("cost", 0, *ends) for ends in pairwise(_edges(*cost_range(problem), self.cost))]
+
+    def _log_up_pieces(self, problem: Problem) -> list[Interval]:
+        exponent = np.maximum(problem.terms.log_up_low, LOWEST_LOG_UP)
+        lowest = min(problem.terms.site_up[1] + problem.extremes(exponent)[0], NEGLIGIBLE_LOG_UP) - 1.0
+        inner = (p for p in sorted(self.log_up) if NEGLIGIBLE_LOG_UP < p < 0.0)
+        return [Interval("log_up", 0, *ends) for ends in pairwise((lowest, NEGLIGIBLE_LOG_UP, *inner, 0.0))]
 
     def selection(self, problem: Problem) -> Selection:
         """The selection model of a problem under this refinement."""
@@ -142,8 +185,9 @@ class Refinement:
         if problem.goal != "value":
             coefficients = (problem.spread_capital + problem.blocked_yearly_cost) / unit_cost
             parts = tuple(part / unit_cost for part in problem.option_total)
-            edges = _edges(*cost_range(problem), self.cost) if problem.goal == "ratio" else ()
-            cost = Cost(coefficients, parts, tuple(edge / unit_cost for edge in edges))
+            pieces = self._cost_pieces(problem) if problem.goal == "ratio" else []
+            edges = tuple(edge / unit_cost for edge in _edges_of(pieces))
+            cost = Cost(coefficients, parts, edges, self._closed(pieces))
         if problem.goal == "ratio":
             constant += log(HOURS_PER_YEAR / unit_cost)
         target = problem.candidates.instance.objective.goodput_target
@@ -172,15 +216,14 @@ class Refinement:
             for option, scheme in enumerate(problem.terms.couplings)
             for piece in _pieces(scheme, option, low, high, self.rate[option])
         ]
-        open_pieces = tuple(piece for piece in pieces if self._is_open(piece))
+        open_pieces = tuple(piece for piece in pieces if self._is_open(rate_interval(piece)))
         return RateCoupling(problem.column("rate_per_h"), problem.terms.site[1], open_pieces)
 
     def _energy(self, problem: Problem, unit_cost: float) -> Energy:
         exponent = np.maximum(problem.terms.log_up_low, LOWEST_LOG_UP)
-        start = problem.terms.site_up[1]
-        lowest = min(start + problem.extremes(exponent)[0], NEGLIGIBLE_LOG_UP) - 1.0
-        edges = (lowest, NEGLIGIBLE_LOG_UP, *(p for p in sorted(self.log_up) if NEGLIGIBLE_LOG_UP < p < 0.0), 0.0)
-        return Energy(problem.energy_cost / unit_cost, exponent, start, edges)
+        pieces = self._log_up_pieces(problem)
+        factor = problem.energy_cost / unit_cost
+        return Energy(factor, exponent, problem.terms.site_up[1], _edges_of(pieces), self._closed(pieces))
 
 
 def optimistic_log_goodput(problem: Problem) -> float:
@@ -261,6 +304,29 @@ def _overestimate(scheme: RateTerm, piece: Piece) -> float:
     middle = (piece.low + piece.high) / 2
     slope, intercept = piece.lines[0]
     return float(slope * middle + intercept - scheme.log_eta(np.array(middle)))
+
+
+def rate_interval(piece: Piece) -> Interval:
+    """The interval of the rate that a piece of the selection covers."""
+    return Interval("rate", piece.option, piece.low, piece.high)
+
+
+def _edges_of(pieces: list[Interval]) -> Points:
+    """The edges of pieces that follow one another."""
+    return (pieces[0].low, *(piece.high for piece in pieces)) if pieces else ()
+
+
+def _halves(pieces: list[Interval]) -> Points:
+    return tuple((piece.low + piece.high) / 2 for piece in pieces) if len(pieces) < MANY_PIECES else ()
+
+
+def _underestimate(problem: Problem, piece: Interval) -> float:
+    """How far the lines of a piece may be below the energy's cost, as a share of the least cost: about the most."""
+    if piece.low <= NEGLIGIBLE_LOG_UP:
+        return 0.0
+    low, high = problem.extremes(problem.energy_cost)
+    rise, bend = exp(piece.high) - exp(piece.low), exp(piece.high) * (piece.high - piece.low) ** 2 / 8
+    return ((high - low) * rise / 4 + high * bend) / cost_unit(problem)
 
 
 def _energy_matters(problem: Problem) -> bool:

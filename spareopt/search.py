@@ -11,14 +11,17 @@ from math import comb, inf, prod
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from pyomo.common.collections import ComponentMap
 
 from spareopt.errors import SolverError
 from spareopt.formulations import selection as formulation
+from spareopt.formulations.selection import Selection
+from spareopt.greedy import greedy
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome, Problem
-from spareopt.relaxation import Refinement, score_bound, trivial_bound
+from spareopt.relaxation import Interval, Refinement, rate_interval, score_bound, trivial_bound
 from spareopt.solver import Progress as SolverProgress
 from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
 
@@ -30,6 +33,7 @@ FIRST_TRIES = 8
 FIRST_GAP = 1e-3
 FIRST_NODES = 100
 SOLVER_SHARE = 0.9
+FEW_OF_CLASS = 4
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 MOST_EXCLUDED = 40  # plans cut off where zones are coupled: each costs a MILP, and the bound may never meet them
 MOST_POLISHED = 2000  # plans scored one by one where the bound does not close
@@ -48,6 +52,34 @@ class SolveProgress:
 
 
 OnProgress = Callable[[SolveProgress], None]
+
+
+@dataclass(frozen=True)
+class _Case:
+    """A piece of a curve, or a scale of the slowest zone: its binary variable, and what goes if it is useless."""
+
+    variable: Any
+    interval: Interval | None = None
+    log_scale: float | None = None
+
+
+def _families(refinement: Refinement, problem: Problem, selection: Selection, model: Any) -> list[list[_Case]]:
+    """The cases of a selection by family: each plan is in one case of each family."""
+    assert selection.rate is not None
+    families = [
+        [_Case(model.piece[p], rate_interval(piece)) for p, piece in enumerate(selection.rate.pieces)],
+    ]
+    if selection.slowest is not None:
+        scales = selection.slowest.log_scale
+        families.append([_Case(var, log_scale=float(scales[k])) for k, var in model.level.items() if not var.fixed])
+    for binaries, intervals in (
+        ("cost_piece", refinement.cost_intervals),
+        ("exponent_piece", refinement.log_up_intervals),
+    ):
+        if hasattr(model, binaries):
+            free = [var for var in getattr(model, binaries).values() if not var.fixed]
+            families.append([_Case(var, piece) for var, piece in zip(free, intervals(problem), strict=True)])
+    return families
 
 
 class Search:
@@ -73,6 +105,7 @@ class Search:
         self.start = problem
         self.time_limit, self.started, self.report = time_limit, started, report
         self.best: Outcome | None = None
+        self.greedy: Outcome | None = None  # by candidates of ``start``
         self.bound = max(trivial_bound(problem), floor)  # nothing below what is known is of interest
         self.rounds = 0
         self.status: ProofStatus = LIMIT_REACHED
@@ -96,6 +129,10 @@ class Search:
                 self.best, self.infeasible, self.status = outcome, outcome is None, PROVEN
                 self.bound = self.value if self.value > -inf else self.bound
                 return
+        if sum(self.problem.members) > 1 and not self.problem.terms.coupled:
+            self._tell("marginal analysis", self.bound)
+            self.greedy = greedy(self.problem)
+            self._take(self.greedy)
         while True:
             if not self.refinement.excluded:
                 self._screen()
@@ -171,8 +208,7 @@ class Search:
                 if self.remaining() == 0:
                     return False
                 outcome = problem.outcome(dict(sorted(counts.items())), option)
-                if outcome.feasible and (self.best is None or outcome.score > self.best.score):
-                    self.best = outcome
+                self._take(outcome)
         self.infeasible = self.best is None
         self.bound = self.value if self.value > -inf else self.bound
         return True
@@ -216,39 +252,38 @@ class Search:
         return record
 
     def _screen(self) -> None:
-        """Leave out what no plan better than the best one can use: pieces of the rate, slowest scales, candidates.
+        """Leave out what no plan better than the best one can use: pieces of the curves, slowest scales, candidates.
 
-        In the linear relaxation of one case (one piece, or one scale of the slowest zone) no plan is worth more than
-        its bound, and none that uses candidate c more than the bound plus c's reduced cost.  Fewer candidates span
-        less, so this is repeated with denser pieces over the narrower range.
+        In the linear relaxation of one case (one piece of a curve, or one scale of the slowest zone) no plan is worth
+        more than its bound, and none that uses candidate c more than the bound plus c's reduced cost.  Every plan is in
+        one case of each family.  Fewer candidates span less, so this is repeated with denser pieces over the narrower
+        range.
         """
-        for _ in range(SCREENS):
-            if self.remaining() == 0:
-                return
-            if len(self.problem.rows) <= FEW_CANDIDATES:
+        for screen in range(SCREENS):
+            if self.remaining() == 0 or len(self.problem.rows) <= FEW_CANDIDATES:
                 return
             selection = self.refinement.selection(self.problem)
             self.model = model = formulation.build(selection)
-            assert selection.rate is not None
-            pieces = list(model.piece.values())
-            levels = [] if selection.slowest is None else [var for var in model.level.values() if not var.fixed]
-            worth, bounds = self._relaxed(model, [*pieces, *levels])
-            by_piece, by_level = worth[: len(pieces)].max(axis=0), worth[len(pieces) :].max(axis=0, initial=-np.inf)
-            most = np.minimum(by_piece, by_level) if levels else by_piece
-            self._first_plan(most)
+            families = _families(self.refinement, self.problem, selection, model)
+            most, bound = np.full(len(self.problem.rows), inf), inf
+            worth, bounds = self._relaxed(model, [case.variable for family in families for case in family])
+            first = 0
+            for family in families:
+                here = slice(first, first + len(family))
+                most, first = np.minimum(most, worth[here].max(axis=0)), here.stop
+                bound = min(bound, float(bounds[here].max()))
+            if screen == 0 and self.rounds == 0:
+                self._first_plan(most)
             if self.value == -inf:
                 return
-            useless = bounds < self.value
-            limit = min(bounds[: len(pieces)].max(), bounds[len(pieces) :].max() if levels else np.inf)
-            self.bound = min(self.bound, max(float(limit), self.value))
+            self.bound = min(self.bound, max(bound, self.value))
             self._tell("screening candidates", self.bound, force=True)
-            closed = [piece for piece, gone in zip(selection.rate.pieces, useless[: len(pieces)], strict=True) if gone]
-            self.refinement = self.refinement.without_pieces(closed)
-            if selection.slowest is not None:
-                gone = [var.index() for var, off in zip(levels, useless[len(pieces) :], strict=True) if off]
-                scales = tuple(float(x) for x in selection.slowest.log_scale[gone])
-                self.refinement = replace(self.refinement, closed_scales=(*self.refinement.closed_scales, *scales))
-            if self._closed() or useless.all():
+            cases = [case for family in families for case in family]
+            useless = [case for case, most_here in zip(cases, bounds, strict=True) if most_here < self.value]
+            self.refinement = self.refinement.without(c.interval for c in useless if c.interval is not None)
+            scales = tuple(case.log_scale for case in useless if case.log_scale is not None)
+            self.refinement = replace(self.refinement, closed_scales=(*self.refinement.closed_scales, *scales))
+            if self._closed() or len(useless) == len(cases):
                 return
             own = [] if self.best is None else list(self.best.counts)
             kept = np.union1d(np.flatnonzero(most >= self.value), np.array(own, dtype=np.int64))
@@ -277,13 +312,13 @@ class Search:
         return worth, bounds
 
     def _first_plan(self, worth: Array) -> None:
-        """A plan to beat: the best with all zones alike, or one from a selection among promising candidates."""
-        if self.best is not None:
-            return
-        self.best = self.problem.uniform()
-        promising = np.sort(np.argsort(-worth, kind="stable")[:FEW_CANDIDATES])
-        if len(np.unique(self.problem.group[promising])) < len(self.problem.members):
-            return
+        """A better plan to beat: the best with all zones alike, or one from a selection among promising candidates."""
+        self._take(self.problem.uniform())
+        order = np.argsort(-worth, kind="stable")
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        of_class = pd.Series(rank).groupby(self.problem.group).rank()
+        promising = np.flatnonzero((rank < FEW_CANDIDATES) | (of_class <= FEW_OF_CLASS).to_numpy())
         few = self.problem.subset(promising)
         tolerance = max(self.gap, FIRST_GAP)
         for _ in range(FIRST_TRIES):
@@ -300,9 +335,8 @@ class Search:
             if not record.has_incumbent:
                 return
             outcome = few.outcome(*_chosen(model))
-            if outcome.feasible and (self.best is None or outcome.score > self.best.score):
-                counts = {int(promising[c]): count for c, count in outcome.counts.items()}
-                self.best = replace(outcome, counts=counts)
+            counts = {int(promising[c]): count for c, count in outcome.counts.items()}
+            self._take(replace(outcome, counts=counts))
             if record.status is Status.INTERRUPTED:
                 raise KeyboardInterrupt
             if outcome.feasible:
@@ -311,6 +345,11 @@ class Search:
             if refined is None:
                 return
             self.refinement = refined
+
+    def _take(self, outcome: Outcome | None) -> None:
+        """Keep a plan if it is feasible and better than the best."""
+        if outcome is not None and outcome.feasible and (self.best is None or outcome.score > self.best.score):
+            self.best = outcome
 
     def _keep(self, positions: NDArray[np.int64]) -> None:
         """Go on with the candidates at these positions only."""
@@ -322,9 +361,8 @@ class Search:
 
     def _score(self, record: SolveRecord) -> Outcome:
         outcome = self.problem.outcome(*_chosen(self.model))
-        if outcome.feasible and (self.best is None or outcome.score > self.best.score):
-            self.best = outcome
-            self.bound = max(self.bound, outcome.score)
+        self._take(outcome)
+        self.bound = max(self.bound, self.value)
         self._tell(f"refinement {self.rounds}", self.bound, force=True)
         return outcome
 
@@ -342,7 +380,7 @@ class Search:
         """Make the couplings exact at a plan, or cut the plan off where they already are."""
         refined = self.refinement.at(self.problem, outcome)
         if refined is None:
-            refined = self.refinement.without(outcome)
+            refined = self.refinement.excluding(outcome)
         self.refinement = refined
 
     def _solver_progress(self, progress: SolverProgress) -> None:

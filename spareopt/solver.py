@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import cache
 from importlib.metadata import version
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import highspy
 import numpy as np
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from pyomo.common.tee import capture_output
 from pyomo.contrib.solver.solvers.highs import Highs as Translator
 from pyomo.core.base.var import VarData
+from scipy import sparse
 
 from spareopt.errors import SolverError
 
@@ -251,39 +252,184 @@ def solve_relaxations(
     """The linear relaxation of a model with each variable of ``cases`` at 1 in turn; None where it is infeasible.
 
     The model is translated once and each case starts from the last one's basis.  Nothing is loaded into the model.
+    Where there are many ``variables`` (more than MANY_COLUMNS), only those with promising reduced costs are given to
+    the simplex method, and others join while theirs say so (column generation): the result is that of all.
     Reduced costs are those of ``variables``, and hold to ``feasibility_tolerance``.  A case that can't be solved in
     time has an infinite bound.  Raises SolverError, and KeyboardInterrupt on Ctrl-C.
     """
     began = time.monotonic()
-    highs, watch = _new_highs(), _Watch(None, None)
-    options = {"threads": 1, "solve_relaxation": True, "log_to_console": False, "output_flag": True}
-    tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
-    for name, value in {**options, **dict.fromkeys(tolerances, feasibility_tolerance)}.items():
-        _set_option(highs, name, value)
-    watch.attach(highs)
+    highs, watch = _new_relaxation(feasibility_tolerance)
     _check_fixed(model, feasibility_tolerance)
     translator = Translator()
     if fault := _translate(translator, model, highs, watch):
         raise SolverError(f"translation failed: {fault}")
     columns: dict[int, int] = translator._pyomo_var_to_solver_var_map
     places = np.array([columns.get(id(var), -1) for var in variables], dtype=np.int64)  # -1: in no row, costs nothing
+    maximise = translator._objective.sense == pyo.maximize
+    lp = _Lp.of(highs, maximise)
+    few: _FewColumns | None = None
+
+    def run(solver: Any, seen: _Watch) -> Any:
+        with seen.ctrl_c():
+            state = _run(solver, seen, time_limit, began)
+        if seen.stop:
+            raise KeyboardInterrupt
+        return state
+
     for case in cases:
         column = columns[id(case)]
-        highs.changeColBounds(column, 1.0, 1.0)
-        with watch.ctrl_c():
-            state = _run(highs, watch, time_limit, began)
-        if watch.stop:
-            raise KeyboardInterrupt
-        if state == Model.kOptimal:
-            duals = np.append(highs.getSolution().col_dual, 0.0)
-            yield Relaxation(float(highs.getInfo().objective_function_value), duals[places])
-        elif state == Model.kInfeasible:
-            yield None
-        else:  # out of time, or HiGHS could not tell: nothing is proved
-            highs.clearSolver()
-            unbounded = -math.inf if translator._objective.sense == pyo.minimize else math.inf
-            yield Relaxation(unbounded, np.zeros(len(places)))
-        highs.changeColBounds(column, *case.bounds)
+        found = None if few is None else few.solve(column, run)
+        if found is None:  # the first of all, or one that a few columns can't tell of
+            highs.changeColBounds(column, 1.0, 1.0)
+            state = run(highs, watch)
+            if state == Model.kOptimal:
+                duals = np.array(highs.getSolution().col_dual)
+                found = _Relaxed(float(highs.getInfo().objective_function_value), duals)
+                if few is None and len(places) > MANY_COLUMNS:
+                    few = _FewColumns(lp, places[places >= 0], duals, feasibility_tolerance)
+            elif state == Model.kInfeasible:
+                found = INFEASIBLE
+            else:  # out of time, or HiGHS could not tell: nothing is proved
+                highs.clearSolver()
+                found = _Relaxed(math.inf if maximise else -math.inf, np.zeros(len(lp.cost)))
+            highs.changeColBounds(column, *case.bounds)
+        yield None if found.objective is None else Relaxation(found.objective, np.append(found.reduced, 0.0)[places])
+
+
+MANY_COLUMNS = 4000
+"""Of more candidates than so many, the linear relaxation takes a part at first."""
+
+
+def _new_relaxation(feasibility_tolerance: float) -> tuple[Any, _Watch]:
+    """A fresh HiGHS for linear relaxations, and its watch."""
+    highs, watch = _new_highs(), _Watch(None, None)
+    options = {"threads": 1, "solve_relaxation": True, "log_to_console": False, "output_flag": True}
+    tolerances = ("primal_feasibility_tolerance", "dual_feasibility_tolerance")
+    for name, value in {**options, **dict.fromkeys(tolerances, feasibility_tolerance)}.items():
+        _set_option(highs, name, value)
+    watch.attach(highs)
+    return highs, watch
+
+
+@dataclass(frozen=True)
+class _Lp:
+    """The numbers of a translated model, its columns in the order of HiGHS."""
+
+    matrix: sparse.csc_array  # rows by columns
+    cost: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    row_lower: NDArray[np.float64]
+    row_upper: NDArray[np.float64]
+    offset: float
+    maximise: bool
+
+    @classmethod
+    def of(cls, highs: Any, maximise: bool) -> _Lp:
+        """The numbers that a HiGHS holds."""
+        lp = highs.getLp()
+        shape = (lp.num_row_, lp.num_col_)
+        parts = (np.array(lp.a_matrix_.value_), np.array(lp.a_matrix_.index_), np.array(lp.a_matrix_.start_))
+        by_column = lp.a_matrix_.format_ == highspy.MatrixFormat.kColwise
+        matrix = sparse.csc_array(parts, shape=shape) if by_column else sparse.csr_array(parts, shape=shape).tocsc()
+        vectors = (lp.col_cost_, lp.col_lower_, lp.col_upper_, lp.row_lower_, lp.row_upper_)
+        cost, lower, upper, row_lower, row_upper = (np.array(vector, dtype=np.float64) for vector in vectors)
+        return cls(matrix, cost, lower, upper, row_lower, row_upper, float(lp.offset_), maximise)
+
+
+class _Relaxed(NamedTuple):
+    """Objective and reduced costs of all columns of a relaxation; the objective is None where it is infeasible."""
+
+    objective: float | None
+    reduced: NDArray[np.float64]
+
+
+INFEASIBLE = _Relaxed(None, np.zeros(0))
+
+
+class _FewColumns:
+    """The linear relaxation with some of the columns at first, and others as their reduced costs ask for them."""
+
+    def __init__(
+        self, lp: _Lp, optional: NDArray[np.int64], reduced: NDArray[np.float64], feasibility_tolerance: float
+    ) -> None:
+        self.lp, self.tolerance = lp, feasibility_tolerance
+        self.highs, self.watch = _new_relaxation(feasibility_tolerance)
+        _set_option(self.highs, "output_flag", False)
+        rows = len(lp.row_lower)
+        self.highs.addRows(
+            rows, lp.row_lower, lp.row_upper, 0, np.zeros(rows, np.int32), np.zeros(0, np.int32), np.zeros(0)
+        )
+        self.highs.changeObjectiveSense(highspy.ObjSense.kMaximize if lp.maximise else highspy.ObjSense.kMinimize)
+        self.highs.changeObjectiveOffset(lp.offset)
+        self.place: dict[int, int] = {}
+        away = np.zeros(len(lp.cost), dtype=bool)
+        away[optional[np.argsort(np.abs(reduced[optional]), kind="stable")[MANY_COLUMNS // 4 :]]] = True
+        self.away = away
+        self._add(np.flatnonzero(~away))
+
+    def _add(self, columns: NDArray[np.int64]) -> None:
+        part = self.lp.matrix[:, columns]
+        starts, indices = part.indptr[:-1].astype(np.int32), part.indices.astype(np.int32)
+        first, lp = len(self.place), self.lp
+        numbers = (lp.cost[columns], lp.lower[columns], lp.upper[columns])
+        self.highs.addCols(len(columns), *numbers, part.nnz, starts, indices, part.data)
+        self.place.update((int(column), first + i) for i, column in enumerate(columns))
+        self.away[columns] = False
+
+    def solve(self, case: int, run: Callable[[Any, _Watch], Any]) -> _Relaxed | None:
+        """The relaxation with column ``case`` at 1, as with all columns; None where this can't tell."""
+        place, sign = self.place[case], 1.0 if self.lp.maximise else -1.0
+        self.highs.changeColBounds(place, 1.0, 1.0)
+        try:
+            while True:
+                state = run(self.highs, self.watch)
+                if state == Model.kOptimal:
+                    duals = np.array(self.highs.getSolution().row_dual)
+                    reduced = self.lp.cost - self.lp.matrix.T @ duals
+                    missed = sign * reduced
+                elif state == Model.kInfeasible and (ray := self._proof_of_infeasibility(case)) is not None:
+                    missed = ray
+                else:
+                    return None
+                wanted = np.flatnonzero(self.away & (missed > self.tolerance))
+                if not len(wanted):
+                    if state == Model.kInfeasible:
+                        return INFEASIBLE
+                    return _Relaxed(float(self.highs.getInfo().objective_function_value), reduced)
+                self._add(wanted[np.argsort(-missed[wanted], kind="stable")[: MANY_COLUMNS // 8]])
+        finally:
+            self.highs.changeColBounds(place, self.lp.lower[case], self.lp.upper[case])
+
+    def _proof_of_infeasibility(self, case: int) -> NDArray[np.float64] | None:
+        """By how much each column away undoes a proof that the few are infeasible; None where there is no proof.
+
+        A combination y of the rows proves it where the greatest yᵀAx within the columns' bounds is below the least that
+        the rows' bounds allow (Farkas).  A column away, at 0 so far, adds at most its range times (Aᵀy)ⱼ.
+        """
+        _, has_ray, ray = self.highs.getDualRay()
+        if not has_ray:
+            return None
+        lp = self.lp
+        here = np.fromiter(self.place, dtype=np.int64)
+        lower, upper = lp.lower.copy(), lp.upper.copy()
+        lower[case] = upper[case] = 1.0
+        size = float(np.abs(ray).max()) or 1.0
+        proof = np.where(np.abs(ray) < 1e-11 * size, 0.0, ray) / size
+        for y in (proof, -proof):
+            slopes = lp.matrix.T @ y
+            slopes[np.abs(slopes) < 1e-11] = 0.0
+            most = float(_greatest(slopes[here], lower[here], upper[here]).sum())
+            least = float(-_greatest(-y, lp.row_lower, lp.row_upper).sum())
+            if most < least - self.tolerance:
+                return _greatest(slopes, lower, upper)
+        return None
+
+
+def _greatest(slopes: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The greatest of slope times x for each x between its bounds."""
+    with np.errstate(invalid="ignore"):
+        return np.where(slopes == 0, 0.0, np.maximum(slopes * low, slopes * high))
 
 
 def versions() -> dict[str, str]:

@@ -62,8 +62,8 @@ def test_every_over_estimate_is_one(objective: str, seed: int, coarse: bool) -> 
             pieces = sorted(covered[option])
             assert (pieces[0][0], pieces[-1][1]) == (low, high)
             assert all(a[1] == b[0] for a, b in pairwise(pieces))
-        if selection.cost is not None and selection.cost.log_edges:
-            edges = np.array(selection.cost.log_edges)
+        if selection.cost is not None and selection.cost.edges:
+            edges = np.array(selection.cost.edges)
             cost = np.linspace(*cost_range(problem), 501) / cost_unit(problem)
             assert (np.interp(cost, edges, -np.log(edges)) >= -np.log(cost) - 1e-12).all()
     if refined is not None:

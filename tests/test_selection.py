@@ -168,7 +168,7 @@ def test_ratio_over_estimates_minus_log_cost_by_secants() -> None:
         value = 0.5 + (1, 3)[a] + 2 * b
         for edges, exact in (((3.0, 6.0, 14.0), False), ((3.0, cost, 14.0), True)):
             assert RATIO.cost is not None
-            model = build(replace(RATIO, cost=replace(RATIO.cost, log_edges=edges)))
+            model = build(replace(RATIO, cost=replace(RATIO.cost, edges=edges)))
             for c, count in enumerate((1 - a, a, 2 - b, b)):
                 model.n[c].fix(count)
             objective = solve_milp(model).objective
