@@ -7,6 +7,7 @@ reported beside the optimum: what it loses is what the proof is worth.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import log, log1p
 
@@ -39,7 +40,7 @@ class _Cap:
     bound: float
 
 
-def greedy(problem: Problem) -> Outcome | None:
+def greedy(problem: Problem, going: Callable[[], bool] = lambda: True) -> Outcome | None:
     """The best feasible plan that marginal analysis ends at; None where it ends at none.
 
     Each step changes one zone.  Changes are ranked by what they gain, to first order in the totals, per share of what
@@ -47,7 +48,7 @@ def greedy(problem: Problem) -> Outcome | None:
     is gained on is what is missed of limits, floors and the target while anything is, then the objective.
 
     The job runs at the slowest zone's scale, so that no single change of it gains: the climb is made under each
-    checkpoint plan and with every zone at least at each of FLOORS scales.
+    checkpoint plan and with every zone at least at each of FLOORS scales, while ``going`` returns True.
     """
     best: Outcome | None = None
     for floor in _floors(problem):
@@ -55,6 +56,8 @@ def greedy(problem: Problem) -> Outcome | None:
         keep = keep[_promising(problem.subset(keep))]
         part = problem.subset(keep)
         for option in range(len(problem.schemes)):
+            if not going():
+                return best
             plan = _climb(part, option)
             if plan.feasible and (best is None or plan.score > best.score):
                 best = replace(plan, counts={int(keep[c]): count for c, count in plan.counts.items()})

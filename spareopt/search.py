@@ -131,7 +131,7 @@ class Search:
                 return
         if sum(self.problem.members) > 1 and not self.problem.terms.coupled:
             self._tell("marginal analysis", self.bound)
-            self.greedy = greedy(self.problem)
+            self.greedy = greedy(self.problem, lambda: self.remaining() != 0)
             self._take(self.greedy)
         while True:
             if not self.refinement.excluded:

@@ -11,7 +11,7 @@ from spareopt.candidates import enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.problem import Problem, build_problem
 from spareopt.reading import read_instance
-from spareopt.relaxation import Refinement, cost_range, cost_unit, rate_range
+from spareopt.relaxation import Refinement, rate_interval, cost_range, cost_unit, rate_range
 from spareopt.schemes import recovery_scheme
 from tests.random_instances import OBJECTIVES, random_instance
 
@@ -82,7 +82,7 @@ def test_closed_pieces_stay_closed_when_they_are_cut_finer() -> None:
     selection = refinement.selection(problem)
     assert selection.rate is not None
     first = selection.rate.pieces[0]
-    closed = refinement.without_pieces([first])
+    closed = refinement.without([rate_interval(first)])
     finer = closed.denser(problem, 1e-9).selection(problem)
     assert finer.rate is not None
     assert not any(p.option == first.option and first.low <= p.low and p.high <= first.high for p in finer.rate.pieces)
