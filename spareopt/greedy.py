@@ -14,7 +14,7 @@ Rows = NDArray[np.int64]
 MOST_MOVES = 2000
 PRICES = (0.0, *np.geomspace(1e-6, 1e3, 37).tolist())  # of a use equal to a limit, in units of the log-value
 ROUNDING = 1e-12  # of a limit
-MOST_PAIRS = 250_000  # that many pairs of moves take a few milliseconds
+MOST_PAIRED = 500  # moves of which all pairs are tried in a few milliseconds
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,8 @@ def greedy_choice(table: SelectionTable, rows: Rows) -> dict[int, int] | None:
             counts[giver[move]] -= 1
             counts[taker[move]] += 1
         totals = limits.use @ counts
-    return {int(rows[i]): int(counts[i]) for i in np.flatnonzero(counts)}
+    within = limits.excess(totals[:, None])[0] == 0.0
+    return {int(rows[i]): int(counts[i]) for i in np.flatnonzero(counts)} if within else None
 
 
 def _limits(table: SelectionTable, rows: Rows) -> _Limits:
@@ -103,7 +104,7 @@ def _moves(group: Rows, groups: list[Rows], counts: NDArray[np.int64]) -> tuple[
 
 def _pair(limits: _Limits, totals: Array, change: Array, gain: Array, group: Rows) -> list[int]:
     """The two moves, in different groups, that together gain most within the limits; none where nothing is gained."""
-    if len(gain) ** 2 > MOST_PAIRS:
+    if not 2 <= len(gain) <= MOST_PAIRED:
         return []
     both = gain[:, None] + gain
     allowed = (both > ROUNDING) & (group[:, None] != group)

@@ -127,10 +127,11 @@ def select(
             input_hash=table.fingerprint(), gap=gap, time_limit_s=time_limit, seed=seed, versions=_versions()
         ),
     )
+    better = [None if row < 0 else table.labels[row] for row in dominated_by]
     result._audit = pd.DataFrame(
         {
             "members": [search.best.get(row, 0) for row in range(len(table.labels))],
-            "dominated_by": [None if row < 0 else table.labels[row] for row in dominated_by],
+            "dominated_by": pd.Series(better, index=candidates.index, dtype=object),
             "outbid": np.isin(np.arange(len(table.labels)), search.outbid),
         },
         index=candidates.index,

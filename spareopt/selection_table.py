@@ -95,8 +95,8 @@ def read_table(
     _check_frame(candidates)
     faults: list[Fault] = []
     if (factor is None) == (log_value is None):
-        stated = "neither" if factor is None else "both"
-        message = f"{stated} is given, expected one; name the column of factors, or that of their logarithms"
+        stated = "neither is" if factor is None else "both are"
+        message = f"{stated} given, expected one; name the column of factors, or that of their logarithms"
         raise InputError("select", [Fault("factor, log_value", message)])
     ranges = _cap_ranges(caps, faults)
     value = str(factor if factor is not None else log_value)
@@ -148,7 +148,7 @@ def _check_frame(candidates: object) -> None:
     if isinstance(candidates.index, pd.MultiIndex):
         faults.append(Fault("index", "has several levels, expected one label a row; use candidates.reset_index()"))
     elif not candidates.index.is_unique:
-        twice = candidates.index[candidates.index.duplicated()][0]
+        twice = candidates.index[candidates.index.duplicated()].tolist()[0]
         message = f"{twice!r} labels more than one row, expected one; use candidates.reset_index(drop=True)"
         faults.append(Fault("index", message))
     if not candidates.columns.is_unique:
