@@ -50,6 +50,8 @@ SOLVER_SHARE = 0.5  # of the gap asked; the rest is left for the slack of the bo
 FEASIBILITY_TOLERANCE = 1e-9
 FEW_CANDIDATES = 60  # that many are not worth a linear relaxation of their own
 MOST_EXCLUDED = 100
+PROMISING = 300  # candidates among which a better choice is looked for first
+FIRST_NODES = 100
 FINER = 0.25  # the loss is measured in a smaller unit where that is at most this share of the last
 SMALL_COEFFICIENT = 2e-9  # the solver drops entries of a row below half of it
 RESOLUTION = 1e-15  # of a total of logarithms, relative to its largest terms
@@ -297,7 +299,7 @@ class _Search:
         while go_on and not self._ended():
             cut_off, unit = len(self.excluded), self._unit()
             if self.best is not None:
-                self._keep(self._loss() <= unit + self.resolution)
+                self._keep(self._loss(self.rows) <= unit + self.resolution)
                 self._screen(unit)
                 if self._ended():
                     return
@@ -313,11 +315,11 @@ class _Search:
         """The loss of the best choice, so that of all that matter it is one at most; else the largest there is."""
         if self.best is not None:
             return self.top - self.value
-        return float(self._loss().max()) or 1.0
+        return float(self._loss(self.rows).max()) or 1.0
 
-    def _loss(self) -> Array:
-        """What each candidate loses against the best of its group."""
-        return self.highest[self.table.group[self.rows]] - self.table.log_value[self.rows]
+    def _loss(self, rows: Rows) -> Array:
+        """What candidates lose against the best of their groups."""
+        return self.highest[self.table.group[rows]] - self.table.log_value[rows]
 
     def _keep(self, keep: NDArray[np.bool_]) -> None:
         self.rows = self.rows[keep | np.isin(self.rows, list(self.best or ()))]
@@ -335,7 +337,7 @@ class _Search:
         if len(self.rows) <= FEW_CANDIDATES:
             return
         self._tell("screening candidates")
-        model = self._model(unit)
+        model = self._model(self.rows, unit)
         relaxation = next(
             solve_relaxations(
                 model,
@@ -349,14 +351,43 @@ class _Search:
             return
         with_each = self._log(np.append(relaxation.reduced_costs, 0.0) + relaxation.bound, unit)
         self.bound = min(self.bound, max(float(with_each[-1]), self.value))
+        if len(self.rows) > PROMISING:
+            self._try_promising(with_each[:-1], unit)
         self._keep(with_each[:-1] >= self.value)
+
+    def _try_promising(self, worth: Array, unit: float) -> None:
+        """Look for a better choice among the candidates of which the relaxation promises most, not for long."""
+        promising = self.rows[np.argsort(-worth, kind="stable")[:PROMISING]]
+        rows = np.union1d(promising, list(self.best or ()))
+        model = self._model(rows, unit)
+        record = solve_milp(
+            model,
+            abs_gap=SOLVER_SHARE * log1p(self.gap) / unit,
+            time_limit=self._remaining(),
+            seed=self.seed,
+            feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            start=self._start(model, rows),
+            options={"mip_max_nodes": FIRST_NODES},
+        )
+        if record.has_incumbent:
+            self._offer(_counts(model, rows))
+        if record.status is Status.INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def _start(self, model: Any, rows: Rows) -> Any:
+        """The best choice so far as a start for the solver; None where there is none."""
+        if self.best is None:
+            return None
+        start = ComponentMap((model.n[i], float(self.best.get(int(row), 0))) for i, row in enumerate(rows))
+        start[model.option[0]] = 1.0
+        return start
 
     def _log(self, solver_bound: Array, unit: float) -> Array:
         """The logarithms that the solver's bounds on (minus) the loss prove."""
         return self.top + unit * (solver_bound + self._slack()) + self.resolution
 
-    def _model(self, unit: float) -> Any:
-        table, rows = self.table, self.rows
+    def _model(self, rows: Rows, unit: float) -> Any:
+        table = self.table
         place = {int(row): i for i, row in enumerate(rows)}
         budgets = []
         for cap in table.caps:
@@ -370,7 +401,7 @@ class _Search:
             formulation.Selection(
                 group=table.group[rows],
                 members=table.members,
-                log_value=-self._loss() / unit,
+                log_value=-self._loss(rows) / unit,
                 constant=0.0,
                 goal="value",
                 budgets=tuple(budgets),
@@ -385,18 +416,14 @@ class _Search:
     def _select(self, unit: float) -> bool:
         """Solve the selection; whether to go on."""
         self._tell("selecting")
-        model = self._model(unit)
-        start = None
-        if self.best is not None:
-            start = ComponentMap((model.n[i], float(self.best.get(int(row), 0))) for i, row in enumerate(self.rows))
-            start[model.option[0]] = 1.0
+        model = self._model(self.rows, unit)
         record = solve_milp(
             model,
             abs_gap=SOLVER_SHARE * log1p(self.gap) / unit,
             time_limit=self._remaining(),
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
-            start=start,
+            start=self._start(model, self.rows),
             on_progress=lambda progress: self._tell_solver(progress, unit),
         )
         if record.status is Status.INFEASIBLE:
@@ -408,7 +435,7 @@ class _Search:
         if record.bound is not None:
             self.bound = min(self.bound, max(float(self._log(np.array(record.bound), unit)), self.value))
         if record.has_incumbent:
-            counts = {int(self.rows[i]): round(n.value) for i, n in model.n.items() if round(n.value or 0.0)}
+            counts = _counts(model, self.rows)
             if not self._offer(counts):
                 self.excluded.append(counts)
         if record.status is Status.INTERRUPTED:
@@ -439,6 +466,11 @@ class _Search:
     def _tell_solver(self, progress: Progress, unit: float) -> None:
         bound = None if progress.bound is None else float(self._log(np.array(progress.bound), unit))
         self._tell("selecting", bound)
+
+
+def _counts(model: Any, rows: Rows) -> Counts:
+    """The choice that a solved model holds."""
+    return {int(rows[i]): round(n.value) for i, n in model.n.items() if round(n.value or 0.0)}
 
 
 def _without_specks(numbers: Array, bound: float) -> Array:

@@ -166,6 +166,9 @@ def _cap_ranges(caps: object, faults: list[Fault]) -> dict[str, tuple[float | No
     for column, cap in caps.items():
         ends = tuple(cap) if isinstance(cap, tuple | list) else (None, cap)
         where = f"caps[{column!r}]"
+        if not isinstance(column, str):
+            faults.append(Fault(where, f"the column is named {column!r}, expected text; rename the table's columns"))
+            continue
         if len(ends) != 2 or ends == (None, None) or any(end is not None and not _is_number(end) for end in ends):
             message = f"got {cap!r}, expected a finite number, or (least, most) with None where there is no limit"
             faults.append(Fault(where, message))

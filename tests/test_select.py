@@ -67,13 +67,14 @@ def problems(draw: st.DrawFn) -> tuple[pd.DataFrame, Limits, dict[int, int]]:
     return table, limits, members
 
 
-@pytest.mark.parametrize("few", [0, 60])
-def test_brute_force(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("few", "promising"), [(0, 2), (60, 300)])
+def test_brute_force(few: int, promising: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The value is the best of all choices, the bound no lower, and infeasible is what no choice meets.
 
-    With and without screening by the linear relaxation, which small problems are else spared.
+    With and without screening by the linear relaxation and a first look among few, which small problems are spared.
     """
     monkeypatch.setattr(selection, "FEW_CANDIDATES", few)
+    monkeypatch.setattr(selection, "PROMISING", promising)
 
     @settings(max_examples=40, deadline=None, derandomize=True)
     @given(problems())
@@ -372,6 +373,7 @@ FAULTY: dict[str, Case] = {  # the table, the message, caps, other arguments
     "levels": (GOOD.set_index([[0, 0, 1], [0, 1, 0]]), "index: has several levels"),
     "same column": (GOOD.set_axis(["group", "cost", "cost"], axis=1), "cost: names more than one column"),
     "caps of no kind": (GOOD, "caps: got list, expected a mapping", [("cost", 3)]),
+    "number for a name": (GOOD, r"caps\[3\]: the column is named 3, expected text", {3: 1.0}),
     "cap of text": (GOOD, r"caps\['cost'\]: got '3', expected a finite number, or \(least, most\)", {"cost": "3"}),
     "no cap": (GOOD, r"caps\['cost'\]: got \(None, None\), expected", {"cost": (None, None)}),
     "infinite cap": (GOOD, r"caps\['cost'\]: got inf, expected a finite number.*None where there", {"cost": inf}),
