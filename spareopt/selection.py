@@ -351,9 +351,12 @@ class _Search:
             return
         with_each = self._log(np.append(relaxation.reduced_costs, 0.0) + relaxation.bound, unit)
         self.bound = min(self.bound, max(float(with_each[-1]), self.value))
+        before, worth = self.rows, with_each[:-1]
+        self._keep(worth >= self.value)
         if len(self.rows) > PROMISING:
-            self._try_promising(with_each[:-1], unit)
-        self._keep(with_each[:-1] >= self.value)
+            worth = worth[np.isin(before, self.rows)]
+            self._try_promising(worth, unit)
+            self._keep(worth >= self.value)
 
     def _try_promising(self, worth: Array, unit: float) -> None:
         """Look for a better choice among the candidates of which the relaxation promises most, not for long."""
