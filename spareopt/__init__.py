@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spareopt.optimise import solve
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
+    from spareopt.selected import Selected
+    from spareopt.selection import select, undominated
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -32,6 +34,7 @@ _HOMES = {
     "Instance": "instance",
     "LimitError": "errors",
     "Plan": "plan",
+    "Selected": "selected",
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
@@ -46,8 +49,10 @@ _HOMES = {
     "read_comparison": "simulation.store",
     "read_simulation": "simulation.store",
     "read_trace": "simulation.trace",
+    "select": "selection",
     "simulate": "simulation.simulate",
     "solve": "optimise",
+    "undominated": "selection",
     "write_plan": "store",
     "write_simulation": "simulation.store",
 }
@@ -61,6 +66,7 @@ __all__ = [
     "Instance",
     "LimitError",
     "Plan",
+    "Selected",
     "Simulation",
     "SolverError",
     "SpareoptError",
@@ -75,8 +81,10 @@ __all__ = [
     "read_plan",
     "read_simulation",
     "read_trace",
+    "select",
     "simulate",
     "solve",
+    "undominated",
     "write_plan",
     "write_simulation",
 ]

@@ -1,246 +1,114 @@
-"""A plan by marginal analysis: from the least plan on, the change that gains most for what it uses up, while any fits.
-
-This is the classical heuristic of spares provisioning (Sherbrooke's METRIC).  It gives the search a plan to beat and is
-reported beside the optimum: what it loses is what the proof is worth.
-"""
+"""A first choice for a selection: by one price for all caps, then by single moves into the caps, then uphill."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import log, log1p
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spareopt.limits import rounding
-from spareopt.numerics.recovery import RecoveryScheme
-from spareopt.problem import Outcome, Problem
+from spareopt.selection_table import Array, SelectionTable
 
-Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
 
-MOST_TRIED = 16
-"""Changes that look best, scored exactly before marginal analysis ends."""
-MOST_STEPS = 10_000
-FLOORS = 6
-MANY = 2000  # candidates: of more only promising ones are climbed on
-SLOPE_STEP = 1e-6  # of the interruption rate, for the slope of ln η
-SPENT = 1e-9  # of a limit: less is left of it than counts
-SMALLEST_GAIN = 1e-12
+MOST_MOVES = 2000
+PRICES = (0.0, *np.geomspace(1e-6, 1e3, 37).tolist())  # of a use equal to a limit, in units of the log-value
+ROUNDING = 1e-12  # of a limit
+MOST_PAIRED = 500  # moves of which all pairs are tried in a few milliseconds
 
 
 @dataclass(frozen=True)
-class _Cap:
-    """A limit: the total of ``use`` over the zones, plus ``constant``, is at most ``bound``."""
+class _Limits:
+    """``use @ counts <= most``, a row for each side of each cap, with limits near one."""
 
-    name: str
     use: Array
-    constant: float
-    bound: float
+    most: Array
+
+    def excess(self, totals: Array) -> Array:
+        """How much totals (a column each) exceed the limits, all limits added."""
+        return np.asarray(np.maximum(totals - self.most[:, None] - ROUNDING, 0.0).sum(axis=0))
 
 
-def greedy(problem: Problem, going: Callable[[], bool] = lambda: True) -> Outcome | None:
-    """The best feasible plan that marginal analysis ends at; None where it ends at none.
+def greedy_choice(table: SelectionTable, rows: Rows) -> dict[int, int] | None:
+    """The counts by row of a choice among some rows of a table within the caps; None where the moves lead to none.
 
-    Each step changes one zone.  Changes are ranked by what they gain, to first order in the totals, per share of what
-    is left of the limits that they use up; the first that gains by its exact score and keeps every limit is made.  What
-    is gained on is what is missed of limits, floors and the target while anything is, then the objective.
-
-    The job runs at the slowest zone's scale, so that no single change of it gains: the climb is made under each
-    checkpoint plan and with every zone at least at each of FLOORS scales, while ``going`` returns True.
+    The start is the best choice where use of the limits has a price, a little too low for it to keep them: moves into
+    the caps from there end higher than moves up from within.  A move gives one member another candidate.  While a cap
+    is broken the move is made that mends most for what it loses; afterwards the one that gains most, or the pair of
+    moves where no single one gains.
     """
-    best: Outcome | None = None
-    for floor in _floors(problem):
-        keep = np.flatnonzero(problem.column("log_scale") >= floor)
-        keep = keep[_promising(problem.subset(keep))]
-        part = problem.subset(keep)
-        for option in range(len(problem.schemes)):
-            if not going():
-                return best
-            plan = _climb(part, option)
-            if plan.feasible and (best is None or plan.score > best.score):
-                best = replace(plan, counts={int(keep[c]): count for c, count in plan.counts.items()})
+    limits = _limits(table, rows)
+    group, value = table.group[rows], table.log_value[rows]
+    groups = [np.flatnonzero(group == z) for z in range(len(table.members))]
+    counts = _start(limits, value, groups, table.members)
+    totals = limits.use @ counts
+    for _ in range(MOST_MOVES):
+        giver, taker = _moves(group, groups, counts)
+        gain, change = value[taker] - value[giver], limits.use[:, taker] - limits.use[:, giver]
+        excess = float(limits.excess(totals[:, None])[0])
+        after = limits.excess(totals[:, None] + change)
+        if excess > 0.0:
+            mended = excess - after
+            if not (mended > ROUNDING).any():
+                return None
+            made = [int(np.argmax(np.where(mended > ROUNDING, mended / np.maximum(-gain, ROUNDING), -np.inf)))]
+        else:
+            gains = np.where(after == 0.0, gain, -np.inf)
+            made = [int(np.argmax(gains))] if gains.max(initial=0.0) > ROUNDING else []
+            made = made or _pair(limits, totals, change, gain, group[giver])
+        if not made:
+            break
+        for move in made:
+            counts[giver[move]] -= 1
+            counts[taker[move]] += 1
+        totals = limits.use @ counts
+    within = limits.excess(totals[:, None])[0] == 0.0
+    return {int(rows[i]): int(counts[i]) for i in np.flatnonzero(counts)} if within else None
+
+
+def _limits(table: SelectionTable, rows: Rows) -> _Limits:
+    use, most = [], []
+    for cap in table.caps:
+        for sign, bound in ((1.0, cap.high), (-1.0, cap.low)):
+            if bound is not None:
+                size = abs(bound) or float(np.abs(cap.numbers).max()) or 1.0
+                use.append(sign * cap.numbers[rows] / size)
+                most.append(sign * bound / size)
+    return _Limits(np.array(use).reshape(-1, len(rows)), np.array(most))
+
+
+def _start(limits: _Limits, value: Array, groups: list[Rows], members: tuple[int, ...]) -> NDArray[np.int64]:
+    use = limits.use.sum(axis=0)
+    best, least = np.zeros(len(value), dtype=np.int64), np.inf
+    for price in PRICES:
+        counts = np.zeros(len(value), dtype=np.int64)
+        worth = value - price * use
+        for own, number in zip(groups, members, strict=True):
+            counts[own[np.argmax(worth[own])]] = number
+        excess = float(limits.excess((limits.use @ counts)[:, None])[0])
+        if excess == 0.0:
+            return counts if price == 0.0 else best
+        if excess < least:
+            best, least = counts, excess
     return best
 
 
-def _promising(problem: Problem) -> NDArray[np.int64]:
-    """Of many candidates, those of which no other of the class is worth more and uses no more of one of the limits.
-
-    What a candidate is worth is to first order in the totals, about their middle; its scale counts for nothing, as the
-    slowest zone's is what counts.
-    """
-    if len(problem.rows) <= MANY:
-        return np.arange(len(problem.rows))
-    placed, rate = problem.column("placed_gpus"), problem.column("rate_per_h")
-    middle, rate_middle = sum(problem.extremes(placed)) / 2, problem.terms.site[1] + sum(problem.extremes(rate)) / 2
-    value = problem.terms.log_value + placed / max(middle, 1e-9) + _slope(problem.schemes[0], rate_middle) * rate
-    caps = _caps(problem, 0)
-    uses = [_spent(problem, caps), *(cap.use for cap in caps)]
-    keep = np.zeros(len(value), dtype=bool)
-    for use in uses:
-        order = np.lexsort((-value, use, problem.group))
-        step = 2.0 * float(np.ptp(value)) + 1.0  # apart enough that classes do not see each other
-        raised = value[order] + step * problem.group[order]
-        before = np.r_[-np.inf, np.maximum.accumulate(raised)[:-1]]
-        keep[order[raised > before]] = True
-    return np.flatnonzero(keep)
+def _moves(group: Rows, groups: list[Rows], counts: NDArray[np.int64]) -> tuple[Rows, Rows]:
+    """All moves: the candidate that loses a member, and another one of its group that gets it."""
+    givers = np.flatnonzero(counts)
+    takers = [groups[z] for z in group[givers]]
+    giver, taker = np.repeat(givers, [len(own) for own in takers]), np.concatenate(takers)
+    moved = giver != taker
+    return giver[moved], taker[moved]
 
 
-def _spent(problem: Problem, caps: list[_Cap]) -> Array:
-    """What each candidate uses of all limits, in shares of them, and costs."""
-    use = sum((cap.use / max(cap.bound, SPENT) for cap in caps), np.zeros(len(problem.rows)))
-    if problem.goal != "value":
-        cost = problem.spread_capital + problem.blocked_yearly_cost + problem.energy_cost
-        use = use + cost / max(float(np.abs(cost).max()), SPENT)
-    return np.asarray(use)
-
-
-def _slope(scheme: RecoveryScheme, rate: float) -> float:
-    """The slope of ln η at an interruption rate."""
-    if rate <= 0:
-        return 0.0
-    return float(np.diff(scheme.log_eta(rate * np.array([1.0, 1.0 + SLOPE_STEP])))[0]) / (rate * SLOPE_STEP)
-
-
-def _floors(problem: Problem) -> list[float]:
-    """Scales, from the least on, at which every class of zones still has a candidate."""
-    scale = problem.column("log_scale")
-    most = min(float(scale[problem.group == z].max()) for z in range(len(problem.members)))
-    levels = np.unique(scale[scale <= most])
-    return [float(level) for level in levels[np.unique(np.linspace(0, len(levels) - 1, FLOORS).round().astype(int))]]
-
-
-def _climb(problem: Problem, option: int) -> Outcome:
-    """Marginal analysis under one checkpoint plan."""
-    caps = _caps(problem, option)
-    zones = _least(problem, caps)
-    here = _scored(problem, zones, option)
-    missed = _missed(problem, caps, zones, here)
-    for _ in range(MOST_STEPS):
-        for zone, candidate in _changes(problem, caps, zones, here):
-            moved = zones.copy()
-            moved[zone] = candidate
-            there = _scored(problem, moved, option)
-            misses = _missed(problem, caps, moved, there)
-            nearer = misses < missed * (1 - SMALLEST_GAIN)
-            if nearer or (misses == missed == 0.0 and there.score > here.score + SMALLEST_GAIN * abs(here.score)):
-                zones, here, missed = moved, there, misses
-                break
-        else:
-            return here
-    return here
-
-
-def _scored(problem: Problem, zones: NDArray[np.int64], option: int) -> Outcome:
-    return problem.outcome(dict(sorted(Counter(zones.tolist()).items())), option)
-
-
-def _caps(problem: Problem, option: int) -> list[_Cap]:
-    """The limits on what is bought, paid and drawn; energy counts as if the job always ran."""
-    instance = problem.candidates.instance
-    limits, it_power = instance.limits, problem.column("it_power_kw")
-    always = problem.blocked_yearly_cost + problem.energy_cost
-    rows: list[tuple[str, Array, float, float | None]] = [
-        ("capital", problem.column("capital"), problem.shared_capital, limits.capital),
-        ("yearly_cost", always, problem.option_cost[option], limits.yearly_cost),
-        ("it_power", it_power, 0.0, limits.it_power),
-        ("site_power", instance.power.pue * it_power, 0.0, limits.site_power),
-        ("floor", problem.column("racks"), 0.0, limits.floor),
-        ("crews", problem.column("own_crews"), 0.0, limits.crews),
-        ("shelf_trays", problem.column("own_shelf"), 0.0, limits.shelf_trays),
-        ("working_gpus.maximum", problem.column("working_gpus"), 0.0, limits.working_gpus.maximum),
-    ]
-    return [_Cap(name, use, constant, float(bound)) for name, use, constant, bound in rows if bound is not None]
-
-
-def _least(problem: Problem, caps: list[_Cap]) -> NDArray[np.int64]:
-    """For each zone the candidate that uses least of the limits and costs least; of equal ones the most valuable."""
-    use = _spent(problem, caps)
-    first: dict[int, int] = {}
-    for candidate in np.lexsort((-problem.terms.log_value, use)):
-        first.setdefault(int(problem.group[candidate]), int(candidate))
-    return np.array([first[z] for z, count in enumerate(problem.members) for _ in range(count)], dtype=np.int64)
-
-
-def _missed(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: Outcome) -> float:
-    """By how much a plan misses its limits, floors and target, each in shares of it; 0 for a feasible plan."""
-    if plan.feasible:
-        return 0.0
-    limits, target = problem.candidates.instance.limits, problem.candidates.instance.objective.goodput_target
-    over = [
-        max(0.0, float(cap.use[zones].sum()) + cap.constant - cap.bound - rounding(cap.name, cap.bound))
-        / max(cap.bound, 1.0)
-        for cap in caps
-    ]
-    if limits.working_gpus.minimum is not None:
-        over.append(max(0.0, 1.0 - plan.working_gpus / limits.working_gpus.minimum))
-    if limits.availability is not None:
-        over.append(max(0.0, log(limits.availability) - plan.log_up))
-    if target is not None:
-        over.append(max(0.0, 1.0 - plan.goodput / target))
-    return sum(over)
-
-
-def _changes(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: Outcome) -> list[tuple[int, int]]:
-    """The changes of one zone that look best: which zone, to which candidate.  Of a class its least zone changes."""
-    value, classes = problem.terms.log_value, problem.group[zones]
-    order = np.lexsort((value[zones], classes))
-    changing = order[np.r_[True, np.diff(classes[order]) > 0]]  # the zone of each class
-    base = zones[changing][problem.group]
-
-    def more(column: Array) -> Array:
-        return column - column[base]
-
-    scale = problem.column("log_scale")
-    lowest = np.sort(scale[zones])[:2]
-    others = np.where(scale[zones[changing]] > lowest[0], lowest[0], lowest[-1])[problem.group]
-    slower = np.minimum(scale, others) - lowest[0]
-    scheme = problem.schemes[plan.option]
-    slope = _slope(scheme, plan.rate)
-    placed = np.maximum(more(problem.column("placed_gpus")) / max(plan.placed_gpus, 1e-9), -1.0 + 1e-12)
-    value_gain = more(value) + np.log1p(placed) + slope * more(problem.column("rate_per_h")) + slower
-    cost_gain = np.zeros(len(value))
-    if problem.goal != "value":
-        assert plan.cost is not None
-        running = np.exp(plan.log_up) * more(problem.energy_cost)
-        cost_gain = -(more(problem.spread_capital + problem.blocked_yearly_cost) + running) / plan.cost
-
-    instance = problem.candidates.instance
-    limits, target = instance.limits, instance.objective.goodput_target
-    wanted, use, fits = np.zeros(len(value)), np.zeros(len(value)), np.ones(len(value), dtype=bool)
-    missing = False
-    for cap in caps:
-        extra, slack = more(cap.use), rounding(cap.name, cap.bound)
-        left = cap.bound - cap.constant - float(cap.use[zones].sum())
-        if left < -slack:
-            missing, wanted = True, wanted - np.maximum(extra, left) / -left
-        elif cap.name == "yearly_cost":  # an over-estimate: what it uses counts, the exact score decides
-            use += np.maximum(extra, 0.0) / max(left, SPENT * cap.bound)
-        else:
-            use += np.maximum(extra, 0.0) / max(left, SPENT * cap.bound)
-            fits &= extra <= left + slack
-    shortfalls = []
-    if limits.working_gpus.minimum is not None:
-        shortfalls.append((problem.column("working_gpus"), limits.working_gpus.minimum - plan.working_gpus))
-    if limits.availability is not None:
-        shortfalls.append((problem.terms.log_up, log1p(limits.availability - 1.0) - plan.log_up))
-    for column, shortfall in shortfalls:
-        if shortfall > 0:
-            missing, wanted = True, wanted + np.minimum(more(column), shortfall) / shortfall
-        else:
-            fits &= more(column) >= shortfall
-    if target is not None:
-        shortfall = log(target) - log(max(plan.goodput, 1e-300))
-        if shortfall > 0:
-            missing, wanted = True, wanted + np.minimum(value_gain, shortfall) / shortfall
-            use += np.maximum(-cost_gain, 0.0)
-        else:
-            fits &= value_gain >= shortfall
-    if not missing:
-        wanted = {"value": value_gain, "cost": cost_gain, "ratio": value_gain + cost_gain}[problem.goal]
-    useful = np.flatnonzero(fits & (wanted > SMALLEST_GAIN))
-    free = use[useful] <= 0
-    rank = np.where(free, np.inf, wanted[useful] / np.where(free, 1.0, use[useful]))
-    best = useful[np.lexsort((useful, -wanted[useful], -rank))[:MOST_TRIED]]
-    return [(int(changing[problem.group[c]]), int(c)) for c in best]
+def _pair(limits: _Limits, totals: Array, change: Array, gain: Array, group: Rows) -> list[int]:
+    """The two moves, in different groups, that together gain most within the limits; none where nothing is gained."""
+    if not 2 <= len(gain) <= MOST_PAIRED:
+        return []
+    both = gain[:, None] + gain
+    allowed = (both > ROUNDING) & (group[:, None] != group)
+    for row, total, most in zip(change, totals, limits.most, strict=True):
+        allowed &= row[:, None] + row <= most - total + ROUNDING
+    best = np.argmax(np.where(allowed, both, -np.inf))
+    return [int(i) for i in np.unravel_index(best, both.shape)] if allowed.flat[best] else []

@@ -18,7 +18,7 @@ from pyomo.common.collections import ComponentMap
 from spareopt.errors import SolverError
 from spareopt.formulations import selection as formulation
 from spareopt.formulations.selection import Selection
-from spareopt.greedy import greedy
+from spareopt.marginal_analysis import greedy
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome, Problem
 from spareopt.relaxation import Interval, Refinement, rate_interval, score_bound, trivial_bound

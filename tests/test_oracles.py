@@ -1,4 +1,4 @@
-"""Values from outside this project, record by record: `oracles/repair.json` and `oracles/goodput.json`.
+"""Values from outside this project, record by record: `oracles/repair.json`, `goodput.json` and `redundancy.json`.
 
 One function for each kind of record computes everything that the record expects.  What a planner uses goes through the
 public functions of `spareopt`; the rest (survival, time to failure, another cluster's Markov chain, queues with open
@@ -30,6 +30,7 @@ from spareopt.numerics.deferral import deferred_block
 from spareopt.numerics.guarantee import guaranteed_blocks, implied_availability, probability_of, spares_for
 from spareopt.numerics.recovery import Checkpointing, Model
 from spareopt.numerics.shelf import expected_backorders, palm_backorders
+from tests import redundancy_allocation
 
 Array = NDArray[np.float64]
 Record = dict[str, Any]
@@ -38,7 +39,7 @@ State = tuple[tuple[int, ...], int | None]
 
 FILES = {
     name: json.loads((Path(__file__).parent / "oracles" / name).read_text(encoding="utf-8"))
-    for name in ("repair.json", "goodput.json")
+    for name in ("repair.json", "goodput.json", "redundancy.json")
 }
 RECORDS: dict[str, Record] = {record["id"]: record for file in FILES.values() for record in file["records"]}
 BOTH_MODELS: tuple[Model, ...] = ("exact", "first-order")
@@ -511,6 +512,7 @@ KINDS: dict[str, Callable[[Record], Results]] = {
     "mttf_fleet": mttf_fleet,
     "reliability_only_cett": reliability_only_cett,
     "deterministic_trace": deterministic_trace,
+    **redundancy_allocation.KINDS,
 }
 
 

@@ -11,7 +11,7 @@ from spareopt.candidates import enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.problem import Problem, build_problem
 from spareopt.reading import read_instance
-from spareopt.relaxation import Refinement, rate_interval, cost_range, cost_unit, rate_range
+from spareopt.relaxation import Refinement, cost_range, cost_unit, rate_interval, rate_range
 from spareopt.schemes import recovery_scheme
 from tests.random_instances import OBJECTIVES, random_instance
 

@@ -1,0 +1,124 @@
+"""The result of a selection: the candidates chosen, the totals under caps, and the certificate."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, PrivateAttr
+
+from spareopt.plan import ProofStatus
+
+SELECTED_SCHEMA_VERSION = 1
+Label = int | str
+
+
+class SelectionCertificate(BaseModel):
+    """How good the choice is at least: no choice within the caps has a product above ``bound``.
+
+    gap = (bound − value) / value.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    status: ProofStatus
+    """"limit reached" is of time, or of the precision to which the solver can close the gap asked."""
+    value: float
+    """The product of the chosen members' values, computed from the table."""
+    bound: float
+    log_value: float
+    log_bound: float
+    gap: float
+    gap_asked: float
+    structure: str
+    """Why the product is the system's value: stated by the caller, or checked on so many choices."""
+    choices_excluded: int
+    """Choices of the solver that broke a cap by more than rounding, and were cut off."""
+
+
+class ChosenCandidate(BaseModel):
+    """A candidate and how many members of its group take it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    group: Label
+    row: Label
+    """The candidate's label in the table's index."""
+    count: int
+
+
+class CapTotal(BaseModel):
+    """The total of a column under one limit, and how much is left (negative only within rounding)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    column: str
+    sense: Literal["<=", ">="]
+    total: float
+    bound: float
+    slack: float
+
+
+class SelectionCounts(BaseModel):
+    """How many candidates there were, and how many could be left out."""
+
+    model_config = ConfigDict(frozen=True)
+
+    given: int
+    dominated: int
+    """Another candidate of the group has no lower value and serves every cap as well."""
+    outbid: int
+    """No choice that uses it can be better than the one found."""
+
+
+class SelectionProvenance(BaseModel):
+    """What the choice was made from, so that it can be made again."""
+
+    model_config = ConfigDict(frozen=True)
+
+    input_hash: str
+    gap: float
+    time_limit_s: float | None
+    seed: int
+    versions: dict[str, str]
+
+
+class Selected(BaseModel):
+    """A choice and its proof.  ``to_json`` gives the same bytes for the same input, versions and seed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    chosen: tuple[ChosenCandidate, ...]
+    """By group in the table's order, then by row."""
+    totals: tuple[CapTotal, ...]
+    certificate: SelectionCertificate
+    candidates: SelectionCounts
+    provenance: SelectionProvenance
+
+    _audit: pd.DataFrame | None = PrivateAttr(default=None)
+
+    def __eq__(self, other: object) -> bool:
+        """Equal results are equal choices, whether made here or read back."""
+        return isinstance(other, Selected) and self.model_dump() == other.model_dump()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def audit(self) -> pd.DataFrame | None:
+        """What became of each candidate, by the table's index; None for a result that was read back.
+
+        Columns: ``members`` (how many take it), ``dominated_by`` (label of the better candidate, or None) and
+        ``outbid``.
+        """
+        return self._audit
+
+    def rows(self, candidates: pd.DataFrame) -> pd.DataFrame:
+        """The chosen rows of the table of candidates, with how many members take each in a first column ``members``."""
+        rows = candidates.loc[[item.row for item in self.chosen]].copy()
+        rows.insert(0, "members", [item.count for item in self.chosen])
+        return rows
+
+    def to_json(self) -> str:
+        """The result as JSON text; ``Selected.model_validate_json`` reads it back."""
+        return self.model_dump_json(indent=2) + "\n"
