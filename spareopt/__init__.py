@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spareopt.optimise import solve
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
+    from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
+    from spareopt.robust_store import read_robust, write_robust
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -32,23 +34,29 @@ _HOMES = {
     "Instance": "instance",
     "LimitError": "errors",
     "Plan": "plan",
+    "RobustComparison": "robust",
+    "RobustPlan": "robust",
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
     "Trace": "simulation.trace",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
+    "compare_robust": "robust",
     "evaluate": "evaluation",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
     "read_plan": "store",
     "read_comparison": "simulation.store",
+    "read_robust": "robust_store",
     "read_simulation": "simulation.store",
     "read_trace": "simulation.trace",
     "simulate": "simulation.simulate",
     "solve": "optimise",
+    "solve_robust": "robust",
     "write_plan": "store",
+    "write_robust": "robust_store",
     "write_simulation": "simulation.store",
 }
 
@@ -61,23 +69,29 @@ __all__ = [
     "Instance",
     "LimitError",
     "Plan",
+    "RobustComparison",
+    "RobustPlan",
     "Simulation",
     "SolverError",
     "SpareoptError",
     "Trace",
     "ZoneChoice",
     "compare",
+    "compare_robust",
     "evaluate",
     "one_step_away",
     "read_comparison",
     "read_decisions",
     "read_instance",
     "read_plan",
+    "read_robust",
     "read_simulation",
     "read_trace",
     "simulate",
     "solve",
+    "solve_robust",
     "write_plan",
+    "write_robust",
     "write_simulation",
 ]
 
