@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from math import exp
 from typing import Any, Literal
 
@@ -144,70 +145,94 @@ ROUNDING = 1e-9  # relative slack of budget rows, so that rounding never cuts of
 def build(selection: Selection) -> pyo.ConcreteModel:
     """The Pyomo model of a selection.  ``n[c]`` are the counts and ``option[o]`` the chosen option."""
     model = pyo.ConcreteModel(name="selection")
-    number = len(selection.group)
-    most = [selection.members[z] for z in selection.group]
-    model.n = pyo.Var(range(number), domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, most[c]))
-    model.option = pyo.Var(range(selection.options), domain=pyo.Binary)
-    model.one_option = pyo.Constraint(expr=sum(model.option.values()) == 1)
-    everything = np.arange(number)
-
-    def total(coefficients: Array, rows: NDArray[np.int64] = everything, constant: float = 0.0) -> Any:
-        used = rows[coefficients != 0]
-        values = coefficients[coefficients != 0]
-        return LinearExpression(
-            constant=constant, linear_coefs=values.tolist(), linear_vars=[model.n[int(c)] for c in used]
-        )
-
-    def by_option(parts: tuple[float, ...]) -> Any:
-        return sum(part * model.option[o] for o, part in enumerate(parts) if part)
-
-    def members(_: Any, z: int) -> Any:
-        rows = np.flatnonzero(selection.group == z)
-        return total(np.ones(len(rows)), rows) == selection.members[z]
-
-    model.members = pyo.Constraint(range(len(selection.members)), rule=members)
-
-    value = [total(selection.log_value, constant=selection.constant)]
-    if selection.concave:
-        _add_concave(model, selection, total)
-        value.append(sum(model.concave.values()))
-    if selection.slowest is not None:
-        _add_slowest(model, selection, selection.slowest, total)
-        value.append(model.scale)
-    if selection.rate is not None:
-        _add_rate(model, selection.rate, total)
-        value.append(sum(model.rate_value.values()))
-    if selection.energy is not None:
-        _add_energy(model, selection.energy, selection, total)
+    add_choice(model, selection)
+    value = add_value(model, selection, model)
     energy = model.energy if selection.energy is not None else 0.0
-
-    model.budget = pyo.ConstraintList()
-    for budget in selection.budgets:
-        size = abs(budget.bound) or float(np.abs(budget.coefficients).max()) or 1.0
-        coefficients = budget.coefficients / size
-        if budget.sense == "<=" and coefficients.min() >= 0:
-            coefficients = np.minimum(coefficients, 2.0)  # twice the bound breaks it as surely as a million times
-        used = total(coefficients) + by_option(tuple(part / size for part in budget.option_part))
-        used = used + (energy / size if budget.with_energy else 0.0)
-        bound = budget.bound / size
-        model.budget.add(used <= bound + ROUNDING if budget.sense == "<=" else used >= bound - ROUNDING)
+    add_budgets(model, selection, model)
     if selection.log_target is not None:
         model.target = pyo.Constraint(expr=sum(value) >= selection.log_target - ROUNDING)
-    _add_excluded(model, selection)
+    add_excluded(model, selection)
     if selection.totals:
-        _add_totals(model, selection, total)
+        add_totals(model, selection)
 
     if selection.goal == "value":
         model.objective = pyo.Objective(expr=sum(value), sense=pyo.maximize)
         return model
     assert selection.cost is not None
-    cost = total(selection.cost.coefficients) + by_option(selection.cost.option_part) + energy
+    spent = _total(model, selection.cost.coefficients)
+    cost = spent + _by_option(model, selection.cost.option_part) + energy
     if selection.goal == "cost":
         model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
         return model
     _add_log_cost(model, cost, selection.cost)
     model.objective = pyo.Objective(expr=sum(value) + sum(model.minus_log_cost.values()), sense=pyo.maximize)
     return model
+
+
+def add_choice(model: pyo.ConcreteModel, selection: Selection) -> None:
+    """The counts ``n``, the chosen ``option``, and that every member of each group takes one candidate."""
+    most = [selection.members[z] for z in selection.group]
+    model.n = pyo.Var(range(len(selection.group)), domain=pyo.NonNegativeIntegers, bounds=lambda _, c: (0, most[c]))
+    model.option = pyo.Var(range(selection.options), domain=pyo.Binary)
+    model.one_option = pyo.Constraint(expr=sum(model.option.values()) == 1)
+
+    def members(_: Any, z: int) -> Any:
+        rows = np.flatnonzero(selection.group == z)
+        return _total(model, np.ones(len(rows)), rows) == selection.members[z]
+
+    model.members = pyo.Constraint(range(len(selection.members)), rule=members)
+
+
+def add_value(block: Any, selection: Selection, choice: Any) -> list[Any]:
+    """The parts of the log-value of a choice (which holds ``n`` and ``option``), their variables and rows in a block.
+
+    The energy of the selection, if it has any, is added with them: it depends on the same exponents.
+    """
+    total = partial(_total, choice)
+    value = [total(selection.log_value, constant=selection.constant)]
+    if selection.concave:
+        _add_concave(block, selection, total)
+        value.append(sum(block.concave.values()))
+    if selection.slowest is not None:
+        _add_slowest(block, selection, selection.slowest, total)
+        value.append(block.scale)
+    if selection.rate is not None:
+        _add_rate(block, selection.rate, total, choice.option)
+        value.append(sum(block.rate_value.values()))
+    if selection.energy is not None:
+        _add_energy(block, selection.energy, selection, total)
+    return value
+
+
+def add_budgets(block: Any, selection: Selection, choice: Any) -> None:
+    """The limits of a selection on a choice, as rows of a block."""
+    energy = block.energy if selection.energy is not None else 0.0
+    block.budget = pyo.ConstraintList()
+    for budget in selection.budgets:
+        size = abs(budget.bound) or float(np.abs(budget.coefficients).max()) or 1.0
+        coefficients = budget.coefficients / size
+        if budget.sense == "<=" and coefficients.min() >= 0:
+            coefficients = np.minimum(coefficients, 2.0)  # twice the bound breaks it as surely as a million times
+        parts = tuple(part / size for part in budget.option_part)
+        used = _total(choice, coefficients) + _by_option(choice, parts)
+        used = used + (energy / size if budget.with_energy else 0.0)
+        bound = budget.bound / size
+        block.budget.add(used <= bound + ROUNDING if budget.sense == "<=" else used >= bound - ROUNDING)
+
+
+def _total(choice: Any, coefficients: Array, rows: NDArray[np.int64] | None = None, constant: float = 0.0) -> Any:
+    """``constant + coefficients · n``, of these rows of n or of all; what is zero is left out."""
+    places = np.flatnonzero(coefficients != 0)
+    used = places if rows is None else rows[places]
+    return LinearExpression(
+        constant=constant,
+        linear_coefs=coefficients[places].tolist(),
+        linear_vars=[choice.n[int(c)] for c in used],
+    )
+
+
+def _by_option(choice: Any, parts: tuple[float, ...]) -> Any:
+    return sum(part * choice.option[o] for o, part in enumerate(parts) if part)
 
 
 def _add_concave(model: pyo.ConcreteModel, selection: Selection, total: Any) -> None:
@@ -252,7 +277,7 @@ def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: Slowes
         model.none_below.add(model.below[k] <= everyone * model.lower[k])
 
 
-def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any) -> None:
+def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any, options: Any) -> None:
     unit = max((piece.high for piece in rate.pieces), default=1.0)  # keeps coefficients near one
     pieces = range(len(rate.pieces))
     model.piece = pyo.Var(pieces, domain=pyo.Binary)
@@ -271,9 +296,9 @@ def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any) -> None:
         for slope, intercept in piece.lines:
             model.rate_line.add(model.rate_value[p] <= slope * unit * model.rate[p] + intercept * model.piece[p])
     model.piece_option = pyo.ConstraintList()
-    for option in model.option:
+    for option in options:
         chosen = sum(model.piece[p] for p in by_option.get(option, ()))
-        model.piece_option.add(model.option[option] - chosen == 0)
+        model.piece_option.add(options[option] - chosen == 0)
 
 
 def _add_energy(model: pyo.ConcreteModel, energy: Energy, selection: Selection, total: Any) -> None:
@@ -332,7 +357,7 @@ def _add_log_cost(model: pyo.ConcreteModel, cost: Any, divided: Cost) -> None:
         model.cost_piece[k].fix(0)
 
 
-def _add_totals(model: pyo.ConcreteModel, selection: Selection, total: Any) -> None:
+def add_totals(model: pyo.ConcreteModel, selection: Selection) -> None:
     """Totals that follow from the counts: branching on them settles many near-equal counts at once."""
     everyone = sum(selection.members)
     model.total = pyo.Var(range(len(selection.totals)), domain=pyo.NonNegativeIntegers)
@@ -340,10 +365,10 @@ def _add_totals(model: pyo.ConcreteModel, selection: Selection, total: Any) -> N
     for k, numbers in enumerate(selection.totals):
         steps = (numbers - numbers.min()) // max(int(np.gcd.reduce(numbers - numbers.min())), 1)
         model.total[k].setub(int(everyone * steps.max()))
-        model.total_sum.add(model.total[k] == total(steps.astype(float)))
+        model.total_sum.add(model.total[k] == _total(model, steps.astype(float)))
 
 
-def _add_excluded(model: pyo.ConcreteModel, selection: Selection) -> None:
+def add_excluded(model: pyo.ConcreteModel, selection: Selection) -> None:
     """Cut off plans: at least one chosen candidate is taken less often, or the option is another."""
     model.excluded = pyo.ConstraintList()
     model.fewer = pyo.VarList(domain=pyo.Binary)

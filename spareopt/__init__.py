@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from spareopt.reading import read_instance
     from spareopt.selected import Selected
     from spareopt.selection import select, undominated
+    from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
+    from spareopt.robust_store import read_robust, write_robust
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -35,25 +37,31 @@ _HOMES = {
     "LimitError": "errors",
     "Plan": "plan",
     "Selected": "selected",
+    "RobustComparison": "robust",
+    "RobustPlan": "robust",
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
     "Trace": "simulation.trace",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
+    "compare_robust": "robust",
     "evaluate": "evaluation",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
     "read_plan": "store",
     "read_comparison": "simulation.store",
+    "read_robust": "robust_store",
     "read_simulation": "simulation.store",
     "read_trace": "simulation.trace",
     "select": "selection",
     "simulate": "simulation.simulate",
     "solve": "optimise",
     "undominated": "selection",
+    "solve_robust": "robust",
     "write_plan": "store",
+    "write_robust": "robust_store",
     "write_simulation": "simulation.store",
 }
 
@@ -67,25 +75,31 @@ __all__ = [
     "LimitError",
     "Plan",
     "Selected",
+    "RobustComparison",
+    "RobustPlan",
     "Simulation",
     "SolverError",
     "SpareoptError",
     "Trace",
     "ZoneChoice",
     "compare",
+    "compare_robust",
     "evaluate",
     "one_step_away",
     "read_comparison",
     "read_decisions",
     "read_instance",
     "read_plan",
+    "read_robust",
     "read_simulation",
     "read_trace",
     "select",
     "simulate",
     "solve",
     "undominated",
+    "solve_robust",
     "write_plan",
+    "write_robust",
     "write_simulation",
 ]
 

@@ -12,7 +12,7 @@ box of all N and Λ the other zones can have: comparing the four corners is enou
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -35,12 +35,24 @@ def prune(candidates: Candidates, schemes: Iterable[RecoveryScheme], going: Goin
 
     ``going`` is as in :func:`pareto`.
     """
-    table = candidates.table
+    return prune_together([candidates], [list(schemes)], going)
+
+
+def prune_together(
+    versions: Sequence[Candidates], schemes: Sequence[list[RecoveryScheme]], going: Going | None = None
+) -> pd.Series:
+    """As :func:`prune`, for candidates that several versions of an instance score in tables with the same rows.
+
+    A candidate that dominates another in every version can replace it in any plan without making it worse in any.
+    """
+    table = versions[0].table
     dominated_by = pd.Series(-1, index=table.index)
-    schemes = list(schemes)
     for z, rows in table.groupby("zone", sort=True):
-        keys = _comparison_keys(candidates, int(z), rows, schemes)
-        winner = pareto(keys, going)
+        keys = [
+            _comparison_keys(candidates, int(z), candidates.table.loc[rows.index], own)
+            for candidates, own in zip(versions, schemes, strict=True)
+        ]
+        winner = pareto(np.concatenate(keys, axis=1), going)
         dominated_by.loc[rows.index] = np.where(winner < 0, -1, rows.index.to_numpy()[winner])
     return dominated_by
 
@@ -83,11 +95,11 @@ def pareto(keys: Array, going: Going | None = None) -> NDArray[np.int64]:
 
 def _distinct(keys: Array) -> list[Array]:
     """The columns that differ between rows, each once."""
-    columns: list[Array] = []
+    columns: dict[bytes, Array] = {}
     for column in keys.T:
-        if column.min() < column.max() and not any(np.array_equal(column, other) for other in columns):
-            columns.append(column)
-    return columns
+        if column.min() < column.max():
+            columns.setdefault((column + 0.0).tobytes(), column)  # + 0.0: minus zero has other bytes
+    return list(columns.values())
 
 
 def _merit(columns: list[Array], rows: int) -> Array:
