@@ -9,10 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
+    from spareopt.frontier import Frontier, frontier
     from spareopt.instance import Instance
+    from spareopt.marginal import MarginalValues, marginal_values
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
+    from spareopt.tornado import Tornado, tornado
 
 _HOMES = {
     "Comparison": "simulation.result",
@@ -50,33 +54,53 @@ _HOMES = {
     "solve": "optimise",
     "write_plan": "store",
     "write_simulation": "simulation.store",
+    "Frontier": "frontier",
+    "frontier": "frontier",
+    "MarginalValues": "marginal",
+    "marginal_values": "marginal",
+    "Tornado": "tornado",
+    "tornado": "tornado",
+    "read_frontier": "curve_store",
+    "read_marginal_values": "curve_store",
+    "read_tornado": "curve_store",
+    "write_curve": "curve_store",
 }
 
 __all__ = [
     "Comparison",
     "Decisions",
     "Evaluation",
+    "Frontier",
     "InfeasibleError",
     "InputError",
     "Instance",
     "LimitError",
+    "MarginalValues",
     "Plan",
     "Simulation",
     "SolverError",
     "SpareoptError",
+    "Tornado",
     "Trace",
     "ZoneChoice",
     "compare",
     "evaluate",
+    "frontier",
+    "marginal_values",
     "one_step_away",
     "read_comparison",
     "read_decisions",
+    "read_frontier",
     "read_instance",
+    "read_marginal_values",
     "read_plan",
     "read_simulation",
+    "read_tornado",
     "read_trace",
     "simulate",
     "solve",
+    "tornado",
+    "write_curve",
     "write_plan",
     "write_simulation",
 ]
