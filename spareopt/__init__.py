@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
+    from spareopt.efficient import Frontier, frontier
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
-    from spareopt.frontier import Frontier, frontier
+    from spareopt.exposure import Tornado, tornado
     from spareopt.instance import Instance
     from spareopt.marginal import MarginalValues, marginal_values
     from spareopt.neighbours import one_step_away
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
-    from spareopt.tornado import Tornado, tornado
 
 _HOMES = {
     "Comparison": "simulation.result",
@@ -54,12 +54,12 @@ _HOMES = {
     "solve": "optimise",
     "write_plan": "store",
     "write_simulation": "simulation.store",
-    "Frontier": "frontier",
-    "frontier": "frontier",
+    "Frontier": "efficient",
+    "frontier": "efficient",
     "MarginalValues": "marginal",
     "marginal_values": "marginal",
-    "Tornado": "tornado",
-    "tornado": "tornado",
+    "Tornado": "exposure",
+    "tornado": "exposure",
     "read_frontier": "curve_store",
     "read_marginal_values": "curve_store",
     "read_tornado": "curve_store",

@@ -14,9 +14,9 @@ from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN
 from spareopt.progress import StatusLine
 
 if TYPE_CHECKING:
-    from spareopt.frontier import Frontier
+    from spareopt.efficient import Frontier
+    from spareopt.exposure import Tornado
     from spareopt.marginal import MarginalValues
-    from spareopt.tornado import Tornado
 
 LINE_EVERY = 10.0
 """s between two plain lines."""

@@ -11,7 +11,7 @@ from spareopt.cli_options import instance_options, json_option, solve_options
 from spareopt.errors import Fault, InputError
 
 if TYPE_CHECKING:
-    from spareopt.frontier import Frontier, Of
+    from spareopt.efficient import Frontier, Of
     from spareopt.instance import Instance
 
 
@@ -55,8 +55,8 @@ def frontier(
 ) -> None:
     """Trace the efficient frontier of INSTANCE: what goodput costs, point by point, each proven."""
     from spareopt import curve_pictures, curve_text, store, units  # noqa: PLC0415
-    from spareopt import frontier as tracing  # noqa: PLC0415
     from spareopt.cli_curves import SolvesLine, finish  # noqa: PLC0415
+    from spareopt.efficient import frontier as traced  # noqa: PLC0415
     from spareopt.what_if import SolveOptions  # noqa: PLC0415
 
     try:
@@ -68,9 +68,7 @@ def frontier(
     if output is not None:
         store.check_new_folder(output)
     with SolvesLine() as line:
-        result = tracing.frontier(
-            instance, of, points=points, lowest=share, options=SolveOptions(**options), on_count=line.show
-        )
+        result = traced(instance, of, points=points, lowest=share, options=SolveOptions(**options), on_count=line.show)
     finish(
         result,
         curve_text.frontier_text(result, instance),

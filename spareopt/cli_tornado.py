@@ -31,8 +31,8 @@ def tornado(
 ) -> None:
     """Show how each uncertain input of INSTANCE moves the objective, with the plan as it is and with the best one."""
     from spareopt import curve_pictures, curve_text, store  # noqa: PLC0415
-    from spareopt import tornado as bars  # noqa: PLC0415
     from spareopt.cli_curves import SolvesLine, finish  # noqa: PLC0415
+    from spareopt.exposure import tornado as bars_of  # noqa: PLC0415
     from spareopt.what_if import SolveOptions  # noqa: PLC0415
 
     asked = dict(_input(text) for text in inputs)
@@ -41,7 +41,7 @@ def tornado(
     if output is not None:
         store.check_new_folder(output)
     with SolvesLine() as line:
-        result = bars.tornado(instance, asked or None, options=SolveOptions(**options), on_count=line.show)
+        result = bars_of(instance, asked or None, options=SolveOptions(**options), on_count=line.show)
     ends = [end for bar in result.bars for end in (bar.low, bar.high)]
     finish(
         result,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from spareopt import units
-from spareopt.frontier import Frontier
-from spareopt.tornado import Tornado, TornadoEnd
+from spareopt.efficient import Frontier
+from spareopt.exposure import Tornado, TornadoEnd
 
 HOW_TO_GET = "no picture: matplotlib is not installed; pip install 'spareopt[figures]' brings it"
 BLUE, ORANGE, GREY = "#2f6db3", "#d9822b", "#6b7280"
-STYLE = {
+STYLE: Any = {
     "svg.hashsalt": "spareopt", "svg.fonttype": "path", "font.family": "DejaVu Sans", "font.size": 9,
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
     "axes.axisbelow": True,

@@ -9,18 +9,18 @@ from typing import Any, TypeVar
 import pandas as pd
 from pydantic import BaseModel, ValidationError
 
+from spareopt.efficient import Frontier
 from spareopt.errors import Fault, InputError
-from spareopt.frontier import Frontier
+from spareopt.exposure import Tornado
 from spareopt.marginal import MarginalValues
 from spareopt.store import write_folder
-from spareopt.tornado import Tornado
 
 Result = TypeVar("Result", bound=BaseModel)
 Draw = Callable[[Any, Path], None]
 
 
 def write_curve(result: Frontier | MarginalValues | Tornado, folder: str | Path, draw: Draw | None = None) -> Path:
-    """Write the result as JSON, its table as CSV and, where ``draw`` is given, its picture as SVG.  Raises InputError."""
+    """Write the result as JSON, its table as CSV and, with ``draw``, its picture as SVG.  Raises InputError."""
     name = _name(type(result))
     table: pd.DataFrame = result.table()
 
@@ -49,7 +49,7 @@ def read_tornado(source: str | Path) -> Tornado:
 
 
 def _name(model: type[BaseModel]) -> str:
-    return {Frontier: "frontier", MarginalValues: "marginal", Tornado: "tornado"}[model]  # type: ignore[index]
+    return {Frontier: "frontier", MarginalValues: "marginal", Tornado: "tornado"}[model]
 
 
 def _read(model: type[Result], source: str | Path) -> Result:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spareopt import units
-from spareopt.frontier import Frontier, FrontierPoint
+from spareopt.efficient import Frontier, FrontierPoint
+from spareopt.exposure import ROUNDING, Tornado, TornadoEnd
 from spareopt.instance import Instance
 from spareopt.marginal import MarginalStep, MarginalValues
 from spareopt.plan import PROVEN
 from spareopt.score_text import limit_name
-from spareopt.tornado import Tornado, TornadoEnd
 from spareopt.wording import (
     applied_text,
     maybe,
@@ -26,7 +26,6 @@ from spareopt.wording import (
 
 HALF_BAR = 20
 PLOT = 44
-SHORTEST = 1e-3  # of the objective: smaller changes than this are not worth a bar of their own scale
 
 
 def frontier_text(result: Frontier, instance: Instance) -> str:
@@ -96,7 +95,7 @@ def _proof(result: Frontier) -> str:
     between = "no further point is between them" if result.complete else "more may lie between them"
     head = "Interrupted: " if result.interrupted else ""
     return (
-        f"{head}each point is efficient within {' and '.join(parts)}; {between}. The curve was asked for from "
+        f"{head}{'each' if head else 'Each'} point is efficient within {' and '.join(parts)}; {between}. The curve was asked for from "
         f"{result.lowest_goodput:,.0f} baseline GPUs on; {result.solves} solves."
     )
 
@@ -114,6 +113,10 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
         *(["saves"] if priced else []), "plan's own cost", left=("", "step"),
     )  # fmt: skip
     change = _change(certificate.objective, money)
+
+    def cost(value: float) -> str:
+        return signed_money(value, money) if value else "0"
+
     for item in result.values:
         better = item.better
         worth = None if better.per_unit is None or item.kind == "input" or not better.told else better.per_unit
@@ -124,14 +127,14 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
             _told(better, change),
             "" if item.worse is None else _told(item.worse, change),
             "" if worth is None else f"{change(worth)} per {unit}" if worth else "0",
-            *([maybe(better.money_per_year, lambda v: signed_money(v, money)) or ""] if priced else []),
-            maybe(better.plan_cost_change_per_year, lambda v: signed_money(v, money)) or "",
+            *([maybe(better.money_per_year, cost) or ""] if priced else []),
+            maybe(better.plan_cost_change_per_year, cost) or "",
         )
     notes = []
     if certificate.objective == "goodput":
         notes.append(
-            "Changes are in baseline GPUs of goodput. What a GPU of goodput is worth is not stated, so no change is put in "
-            'money; "plan\'s own cost" is how the cost per year of the best plan moves with the better step.'
+            "Changes are in baseline GPUs of goodput. What a GPU of goodput is worth is not stated, so no change is "
+            'put in money; "plan\'s own cost" is how the cost per year of the best plan moves with the better step.'
         )
     elif certificate.objective == "cost":
         notes.append("Changes are money saved per year at the same goodput target.")
@@ -166,60 +169,70 @@ def _told(step: MarginalStep, change: Callable[[float], str]) -> str:
 
 
 def tornado_text(result: Tornado, instance: Instance) -> str:
-    """The tornado: the table, and bars of the fixed plan's objective."""
+    """The tornado: bars of the best plan's objective, and the table of both plans."""
     certificate = result.certificate
-    nominal = objective_text(certificate.objective, certificate.value, result.currency)
-    lines = [f"{instance.name}: one input at a time, from {nominal}, largest swing first"]
+    nominal = certificate.value
+    value = objective_text(certificate.objective, nominal, result.currency)
+    lines = [f"{instance.name}: one input at a time, from {value}, largest swing first"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    shown = [bar for bar in result.bars if bar.swing > 0]
+    bars = plain_table("", f"{'less':>{HALF_BAR - 1}} │ more", left=("", f"{'less':>{HALF_BAR - 1}} │ more"))
     out = plain_table(
-        "input", "set to", "plan as it is", "best plan", "adapting saves", "decisions", "", left=("input", "set to", "decisions", "")
+        "input", "set to", "plan as it is", "best plan", "adapting saves", "decisions",
+        left=("input", "set to", "decisions"),
     )  # fmt: skip
-    worst = max((abs(_share(end, certificate.value)) for bar in result.bars for end in (bar.low, bar.high)), default=0)
-    for bar in result.bars:
+    out.columns[0].no_wrap = bars.columns[0].no_wrap = True
+    shares = [_share(end, nominal) for bar in shown for end in (bar.low, bar.high)]
+    for bar in shown:
         name = bar.input + (" *" if bar.interval == "assumed" else "")
+        bars.add_row(name, _both_bars([_share(end, nominal) for end in (bar.low, bar.high)], max(map(abs, shares))))
         for end in (bar.low, bar.high):
             out.add_row(
                 name,
                 end.setting,
-                _fixed(end, certificate.value),
-                end.status if end.adapted is None else signed_percent(end.adapted / certificate.value - 1.0),
-                "" if end.adapting_saves is None else percent(end.adapting_saves / abs(certificate.value)),
+                _fixed(end, nominal),
+                end.status if end.adapted is None else _moved(end.adapted, nominal),
+                "" if end.adapting_saves is None else percent(end.adapting_saves / abs(nominal)),
                 "" if end.decisions_change is None else "change" if end.decisions_change else "stay",
-                _half_bars(_share(end, certificate.value), worst),
             )
             name = ""
     notes = []
-    if any(bar.interval == "assumed" for bar in result.bars):
+    if any(bar.interval == "assumed" for bar in shown):
         notes.append("* assumed: 20 % either way, as the instance states no interval.")
-    broken = sorted({limit for bar in result.bars for end in (bar.low, bar.high) for limit in end.fixed_breaks})
+    if still := [bar.input for bar in result.bars if bar.swing == 0]:
+        notes.append(f"Without effect on the objective: {', '.join(still)}.")
+    broken = sorted({limit for bar in shown for end in (bar.low, bar.high) for limit in end.fixed_breaks})
     if broken:
         notes.append(
             f"Where the plan as it is breaks a limit ({', '.join(map(limit_name, broken))}), it has to change."
         )
+    if any(end.adapted is None for bar in shown for end in (bar.low, bar.high)):
+        notes.append("Infeasible: no plan meets the limits, or the goodput target, there.")
     notes.append(
-        "Bars: the best plan's objective (█), against today's. One input at a time: joint effects are not shown. "
+        "Bars: the best plan's objective against the nominal one. One input at a time: joint effects are not shown. "
         f"Solved within {percent(certificate.gap_asked)}: smaller differences mean nothing."
     )
     if result.interrupted:
         notes.append("Interrupted: the inputs left over are missing.")
-    return render(*map(prose, lines), "", out, "", *map(prose, notes))
+    return render(*map(prose, lines), "", bars, "", out, "", *map(prose, notes))
 
 
 def _share(end: TornadoEnd, nominal: float) -> float:
-    value = end.adapted if end.adapted is not None else nominal
-    return value / nominal - 1.0
+    return 0.0 if end.adapted is None else end.adapted / nominal - 1.0
+
+
+def _moved(value: float, nominal: float) -> str:
+    share = value / nominal - 1.0
+    return signed_percent(share if abs(share) > ROUNDING else 0.0)
 
 
 def _fixed(end: TornadoEnd, nominal: float) -> str:
     if end.fixed is None:
         return "can't be built"
-    if end.fixed_breaks:
-        return f"breaks {limit_name(end.fixed_breaks[0])}"
-    return signed_percent(end.fixed / nominal - 1.0) if abs(end.fixed / nominal - 1.0) > 1e-9 else "0 %"
+    return f"breaks {limit_name(end.fixed_breaks[0])}" if end.fixed_breaks else _moved(end.fixed, nominal)
 
 
-def _half_bars(share: float, worst: float) -> str:
-    """A bar to the left of the middle for less, to the right for more."""
-    cells = round(abs(share) / worst * HALF_BAR) if worst > 0 else 0
-    left, right = ("█" * cells, "") if share < 0 else ("", "█" * cells)
-    return f"{left:>{HALF_BAR}}│{right}"
+def _both_bars(shares: list[float], worst: float) -> str:
+    """One bar from the middle: to the left for less, to the right for more."""
+    left, right = (round(abs(end) / worst * HALF_BAR) if worst else 0 for end in (min(0, *shares), max(0, *shares)))
+    return f"{'█' * left:>{HALF_BAR}}│{'█' * right}"

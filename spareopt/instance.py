@@ -305,7 +305,7 @@ class Instance(Record):
         return self._applied
 
     def resolved(self) -> dict[str, Any]:
-        """The instance as plain data with units, without its scenarios and intervals; reads back to an equal instance."""
+        """The instance as plain data with units, without scenarios and intervals; reads back to an equal instance."""
         return self.model_dump(
             mode="json", exclude={"scenarios", "intervals"}, exclude_none=True, context={"currency": self.currency}
         )

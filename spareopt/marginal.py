@@ -22,6 +22,7 @@ OnCount = Callable[[int, int], None]
 LIMIT_SHARE = 0.01
 INPUT_SHARE = 0.1
 MARGINAL_GAP = 1e-6
+OPTIONS = SolveOptions(gap=MARGINAL_GAP)
 METHOD = "finite difference between optima, by solving again; no dual price"
 BETTER_INPUTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("tray MTBF", ("failures.tray.mtbf",), True),
@@ -140,7 +141,7 @@ def marginal_values(
     *,
     limit_share: float = LIMIT_SHARE,
     input_share: float = INPUT_SHARE,
-    options: SolveOptions = SolveOptions(gap=MARGINAL_GAP),
+    options: SolveOptions = OPTIONS,
     on_count: OnCount | None = None,
 ) -> MarginalValues:
     """What one step more of each limit that the instance states, or of each input's quality, is worth.

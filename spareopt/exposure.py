@@ -1,4 +1,4 @@
-"""The tornado: each uncertain input at both ends of its interval, for today's plan as it is and for the best one then."""
+"""The tornado: each uncertain input at both ends of its interval, for the plan as it is and for the best one there."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from spareopt.plan import Certificate, Plan, Provenance, versions
 from spareopt.what_if import Answer, SolveOptions, WhatIf, answers, changed
 
 OnCount = Callable[[int, int], None]
+OPTIONS = SolveOptions()
 ROUNDING = 1e-9  # relative; the certificate and the evaluator add up in another order
 CAUTION = "one input at a time, the others as stated: joint effects are not shown"
 
@@ -109,7 +110,7 @@ def tornado(
     instance: Instance,
     inputs: Mapping[str, tuple[Any, Any]] | None = None,
     *,
-    options: SolveOptions = SolveOptions(),
+    options: SolveOptions = OPTIONS,
     on_count: OnCount | None = None,
 ) -> Tornado:
     """Exposure and adaptation: the objective at both ends of each input, of the nominal plan and of the best one.
@@ -168,7 +169,8 @@ def tornado(
 
 def _end(item: Input, end: int, what_if: WhatIf, answer: Answer, nominal: Plan) -> TornadoEnd:
     instance, plan = what_if.instance, answer.plan
-    fixed, breaks = None, ()
+    fixed: float | None = None
+    breaks: tuple[str, ...] = ()
     try:
         evaluation = evaluate(instance, nominal.decisions, model=nominal.certificate.model)
     except InputError as error:

@@ -16,7 +16,7 @@ from spareopt.candidates import enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.evaluation import Evaluation
-from spareopt.frontier_search import Ask, Curve, Found, trace, verify
+from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
 from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, versions
@@ -28,6 +28,7 @@ POINTS = 9
 LOWEST = 0.5
 SMALLEST_STEP = 1e-7  # relative; above the tolerance of limits, or a step would change nothing
 END_HALVINGS = 7
+OPTIONS = SolveOptions()
 FLAT = 0.02
 """Height above the straight line between the ends, in shares of the range, below which a curve has no knee."""
 FIELDS: dict[Of, str] = {"cost": "cost_per_year", "capital": "capital", "power": "it_power_kw"}
@@ -57,7 +58,8 @@ class FrontierPoint(BaseModel):
     """On the concave hull of the points found: some weighting of goodput and resource would find it.  A point below
     the hull is unsupported for certain; points not asked for may turn a supported one into an unsupported one."""
     knee: bool
-    """The point furthest above the straight line between the ends, both axes scaled to their range; none where the curve is nearly straight."""
+    """The point furthest above the straight line between the ends, both axes scaled to their range; none where the
+    curve is nearly straight."""
     resource_per_gpu: float | None
     """What each further baseline GPU of goodput takes up to the next point; None at the last one."""
 
@@ -114,7 +116,7 @@ def frontier(
     *,
     points: int = POINTS,
     lowest: float = LOWEST,
-    options: SolveOptions = SolveOptions(),
+    options: SolveOptions = OPTIONS,
     on_count: OnCount | None = None,
 ) -> Frontier:
     """The efficient frontier of goodput against cost per year, capital or IT power.  Limits of the instance stay.
@@ -147,7 +149,7 @@ def frontier(
         unit={"cost": f"{instance.currency} per year", "capital": instance.currency, "power": "kW of IT power"}[of],
         currency=instance.currency,
         lowest_goodput=least,
-        points=tuple(_described(curve, found, of)),
+        points=tuple(_described(curve, found, of, instance.currency)),
         complete=complete,
         interrupted=interrupted,
         step=curve.step,
@@ -187,7 +189,7 @@ class _Tracing:
 
     def ask(self, reaches: list[float]) -> list[Found | None]:
         """Answer questions of the search."""
-        changes = [self._question(reach) for reach in reaches]
+        changes = [question(self.of, reach, self.instance.currency) for reach in reaches]
         plans = self._solve(changes)
         found = [
             None if plan is None else self._found(reach, plan, change)
@@ -233,17 +235,6 @@ class _Tracing:
                     curve.learn(-cap, answer)
                 short = cap
             cap = (short - top.reach) / 2
-
-    def _question(self, reach: float) -> dict[str, object]:
-        if self.of == "cost":
-            return {"objective": {"kind": "cost", "goodput_target": reach}}
-        cap = -reach
-        if self.of == "capital":
-            return {
-                "objective": {"kind": "goodput"},
-                "limits.capital": units.write(cap, units.MONEY, self.instance.currency),
-            }
-        return {"objective": {"kind": "goodput"}, "limits.it_power": units.write(cap, units.POWER)}
 
     def _found(self, asked: float, plan: Plan, changes: Changes) -> Found:
         resource, goodput = getattr(plan.evaluation, FIELDS[self.of]), plan.evaluation.goodput
@@ -296,6 +287,14 @@ class _Tracing:
         return result
 
 
+def question(of: Of, reach: float, currency: str) -> dict[str, object]:
+    """The changes that ask for the best plan that reaches so far: a goodput at least, or minus a cap at most."""
+    if of == "cost":
+        return {"objective": {"kind": "cost", "goodput_target": reach}}
+    path, kind = ("limits.capital", units.MONEY) if of == "capital" else ("limits.it_power", units.POWER)
+    return {"objective": {"kind": "goodput"}, path: units.write(-reach, kind, currency)}
+
+
 def _known(value: float | None) -> float:
     assert value is not None
     return value
@@ -313,7 +312,7 @@ def _least(instance: Instance, column: str, options: SolveOptions) -> float:
     return min(totals)
 
 
-def _described(curve: Curve, found: Sequence[Found], of: Of) -> list[FrontierPoint]:
+def _described(curve: Curve, found: Sequence[Found], of: Of, currency: str) -> list[FrontierPoint]:
     evaluations = [point.plan.evaluation for point in found]
     resources = [float(getattr(e, FIELDS[of])) for e in evaluations]
     goodputs = [e.goodput for e in evaluations]
@@ -328,7 +327,7 @@ def _described(curve: Curve, found: Sequence[Found], of: Of) -> list[FrontierPoi
                 goodput=goodputs[k],
                 availability=evaluation.availability,
                 decisions=point.plan.decisions,
-                changes=dict(point.changes),
+                changes=question(of, goodputs[k] if of == "cost" else -resources[k], currency),
                 status=PROVEN if point.plan.certificate.status == PROVEN else point.plan.certificate.status,
                 resource_within=worth if of == "cost" else reach,
                 goodput_within=reach if of == "cost" else worth,
