@@ -85,19 +85,21 @@ def _marks(point: FrontierPoint) -> str:
 def _proof(result: Frontier) -> str:
     resource = [p.resource_within for p in result.points]
     goodput = [p.goodput_within for p in result.points]
-    parts = []
-    for name, values in ((_resource_name(result.of), resource), ("goodput", goodput)):
-        known = [value for value in values if value is not None]
-        part = f"{percent(max(known))} of {name}" if known else f"no proof in {name}"
-        parts.append(
-            part + (f" ({len(values) - len(known)} without proof)" if known and len(known) < len(values) else "")
-        )
+    parts = [_within(_resource_name(result.of), resource), _within("goodput", goodput)]
     between = "no further point is between them" if result.complete else "more may lie between them"
-    head = "Interrupted: " if result.interrupted else ""
+    head = "Interrupted: each" if result.interrupted else "Each"
     return (
-        f"{head}{'each' if head else 'Each'} point is efficient within {' and '.join(parts)}; {between}. The curve was asked for from "
+        f"{head} point is efficient within {' and '.join(parts)}; {between}. The curve was asked for from "
         f"{result.lowest_goodput:,.0f} baseline GPUs on; {result.solves} solves."
     )
+
+
+def _within(name: str, values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return f"no proven bound of {name}"
+    missing = len(values) - len(known)
+    return f"{percent(max(known))} of {name}" + (f" ({missing} without proof)" if missing else "")
 
 
 def marginal_text(result: MarginalValues, instance: Instance) -> str:

@@ -184,7 +184,8 @@ def _end(item: Input, end: int, what_if: WhatIf, answer: Answer, nominal: Plan) 
     saves = None
     if fixed is not None and not breaks:
         sign = -1.0 if nominal.certificate.sense == "minimise" else 1.0
-        if adapted is None or sign * fixed >= sign * adapted:  # the nominal plan is within the gap of the best
+        same = decisions == nominal.decisions  # the evaluator adds up in another order: no digit of that is a saving
+        if adapted is None or same or sign * fixed >= sign * adapted:  # the nominal plan is within the gap of the best
             adapted, decisions = fixed, nominal.decisions
         saves = sign * (adapted - fixed)
     return TornadoEnd(
