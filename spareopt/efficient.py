@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
@@ -12,15 +12,16 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from spareopt import units
+from spareopt.asking import ask
 from spareopt.candidates import enumerate_candidates
 from spareopt.decisions import Decisions
-from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, SolverError, StoppedError
+from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.evaluation import Evaluation
 from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
 from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, versions
-from spareopt.what_if import Answer, Changes, SolveOptions, WhatIf, answers, what_ifs
+from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 Of = Literal["cost", "capital", "power"]
 OnCount = Callable[[int], None]
@@ -28,8 +29,6 @@ POINTS = 9
 LOWEST = 0.5
 SMALLEST_STEP = 1e-7  # relative; above the tolerance of limits, or a step would change nothing
 END_HALVINGS = 7
-WIDEST = 1e-3
-"""The widest gap that a question is asked with again where the solver fails."""
 OPTIONS = SolveOptions()
 FLAT = 0.02
 """Height above the straight line between the ends, in shares of the range, below which a curve has no knee."""
@@ -279,7 +278,7 @@ class _Tracing:
 
     def _answers(self, changes: Sequence[Changes]) -> list[Answer]:
         result = []
-        for answer in self._answered(what_ifs(self.instance, changes)):
+        for answer in ask(what_ifs(self.instance, changes), self.options):
             if answer.status == "interrupted":
                 raise StoppedError("interrupted before the frontier had any point")
             self.solves += 1
@@ -287,26 +286,6 @@ class _Tracing:
                 self.on_count(self.solves)
             result.append(answer)
         return result
-
-    def _answered(self, asked: list[WhatIf]) -> list[Answer]:
-        """The answers; where the solver stumbles at its own tolerance, a question is asked again with a wider gap.
-
-        The certificate then states the gap that was reached.
-        """
-        try:
-            return list(answers(asked, self.options))
-        except SolverError:
-            return [self._one(what_if) for what_if in asked]
-
-    def _one(self, what_if: WhatIf) -> Answer:
-        options = self.options
-        while True:
-            try:
-                return next(answers([what_if], options))
-            except SolverError:
-                if options.gap > WIDEST / 10:
-                    raise
-                options = replace(options, gap=10 * max(options.gap, SMALLEST_STEP))
 
 
 def question(of: Of, reach: float, currency: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
+from spareopt.asking import ask
 from spareopt.comparison import objective_value
 from spareopt.decisions import Decisions
 from spareopt.errors import InfeasibleError, InputError, LimitError, StoppedError
@@ -15,7 +16,7 @@ from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.intervals import Input, uncertain_inputs
 from spareopt.plan import Certificate, Plan, Provenance, versions
-from spareopt.what_if import Answer, SolveOptions, WhatIf, answers, changed
+from spareopt.what_if import Answer, SolveOptions, WhatIf, changed
 
 OnCount = Callable[[int, int], None]
 OPTIONS = SolveOptions()
@@ -124,7 +125,7 @@ def tornado(
         WhatIf(changed(instance, item.changes(end)), item.changes(end)) for item in uncertain for end in (0, 1)
     ]  # fmt: skip
     got: list[Answer] = []
-    for answer in answers(asked, options):
+    for answer in ask(asked, options):
         if answer.status == "interrupted":
             break
         got.append(answer)

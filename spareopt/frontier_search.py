@@ -44,11 +44,11 @@ class Curve:
     step: float
     found: list[Found] = field(default_factory=list)
     facts: list[tuple[float, float, float]] = field(default_factory=list)
-    """Reach asked, reach got (infinite where none), bound on the worth."""
+    """Reach asked, worth of the plan got (minus infinity where none), bound on the worth of all."""
 
     def learn(self, asked: float, answer: Found | None, bound: float = -inf) -> None:
         """Note what an answer proves."""
-        self.facts.append((asked, inf, bound) if answer is None else (asked, answer.reach, answer.bound))
+        self.facts.append((asked, -inf, bound) if answer is None else (asked, answer.worth, answer.bound))
 
     def points(self) -> list[Found]:
         """The points that no other one found dominates, by increasing reach."""
@@ -64,7 +64,8 @@ class Curve:
 
     def open_to(self, left: Found, right: Found) -> tuple[float, int]:
         """Up to where between two neighbours a point may still be, and how often none was found there."""
-        tries = [asked for asked, got, _ in self.facts if left.reach < asked <= right.reach <= got + SAME * abs(got)]
+        worth = right.worth + SAME * abs(right.worth)
+        tries = [asked for asked, got, _ in self.facts if left.reach < asked <= right.reach and got <= worth]
         empty = [asked for asked in tries if asked < right.reach]
         return min([right.reach, *empty]), len(empty)
 

@@ -10,13 +10,14 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict
 
 from spareopt import units
+from spareopt.asking import ask
 from spareopt.errors import InfeasibleError, LimitError, StoppedError
 from spareopt.instance import Instance
 from spareopt.intervals import fields_of
 from spareopt.overrides import OverrideError
 from spareopt.plan import Certificate, Plan, Provenance, versions
 from spareopt.units import HOURS_PER_YEAR
-from spareopt.what_if import Answer, Changes, SolveOptions, answers, what_ifs
+from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 OnCount = Callable[[int, int], None]
 LIMIT_SHARE = 0.01
@@ -158,7 +159,7 @@ def marginal_values(
     for step in steps:
         asked += [step.better] if step.worse is None else [step.better, step.worse]
     got: list[Answer] = []
-    for answer in answers(what_ifs(instance, asked), options):
+    for answer in ask(what_ifs(instance, asked), options):
         if answer.status == "interrupted":
             break
         got.append(answer)

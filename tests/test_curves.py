@@ -12,11 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, curve_pictures, curve_store
+from spareopt import cli, curve_pictures, curve_store, optimise, what_if
+from spareopt.asking import ask
 from spareopt.comparison import objective_value
 from spareopt.curve_text import frontier_text, marginal_text, tornado_text
 from spareopt.efficient import Frontier, Of, knee_of, supported
-from spareopt.errors import InfeasibleError, InputError
+from spareopt.errors import InfeasibleError, InputError, SolverError
 from spareopt.evaluation import evaluate
 from spareopt.exposure import tornado
 from spareopt.frontier_search import Curve, Found, trace, verify
@@ -112,7 +113,7 @@ def points_of(curve: Curve) -> list[tuple[float, float]]:
 def staircase(points: Sequence[tuple[float, float]]) -> Any:
     """A perfect answerer over a list of plans: the worthiest that reaches far enough."""
 
-    def ask(reaches: list[float]) -> list[Found | None]:
+    def best(reaches: list[float]) -> list[Found | None]:
         answers: list[Found | None] = []
         for asked in reaches:
             there = [(worth, reach) for reach, worth in points if reach >= asked]
@@ -120,7 +121,7 @@ def staircase(points: Sequence[tuple[float, float]]) -> Any:
             answers.append(Found(asked, reach, worth, worth, None, {}) if there else None)  # type: ignore[arg-type]
         return answers
 
-    return ask
+    return best
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["goodput", "cap"])
@@ -131,35 +132,67 @@ def test_search_finds_every_point_and_spreads_a_few(sign: float) -> None:
     """
     shift = 0.0 if sign > 0 else -200.0
     plans = [(shift + 100.0 + k, 1000.0 - k * k / 10) for k in range(1, 41)]
-    ask = staircase(plans)
+    answerer = staircase(plans)
 
     def ends() -> Curve:
         curve = Curve(1e-6)
         for asked in (plans[0][0], plans[-1][0]):
-            (answer,) = ask([asked])
+            (answer,) = answerer([asked])
             assert answer is not None
             curve.learn(asked, answer)
             curve.found.append(answer)
         return curve
 
     whole = ends()
-    assert trace(whole, ask, 60) and points_of(whole) == plans
+    assert trace(whole, answerer, 60) and points_of(whole) == plans
     few = ends()
-    assert not trace(few, ask, 6)
+    assert not trace(few, answerer, 6)
     reaches = [reach for reach, _ in points_of(few)]
     assert len(reaches) == 6 and max(b - a for a, b in pairwise(reaches)) <= 16
-    verify(few, ask)
+    verify(few, answerer)
     assert [reach for reach, _ in points_of(few)] == reaches
     for point in few.points()[:-1]:
         assert few.worth_within(point) == 0 and few.reach_within(point) == pytest.approx(1e-6)
 
 
+def test_a_tie_in_worth_leaves_no_stretch_open() -> None:
+    """Proves that an answer no better than the next point closes the stretch, though it reaches less far."""
+    curve = Curve(1e-6, [Found(0, 10.0, 5.0, 5.0, None, {}), Found(0, 20.0, 1.0, 1.0, None, {})])  # type: ignore[arg-type]
+    answerer = staircase([(10.0, 5.0), (15.0, 1.0), (20.0, 1.0)])
+
+    def least(reaches: list[float]) -> list[Found | None]:  # of plans worth the same, the one that reaches less far
+        return [
+            a if a is None or a.asked > 15 else Found(a.asked, 15.0, a.worth, a.bound, a.plan, {})
+            for a in answerer(reaches)
+        ]
+
+    assert trace(curve, least, 9) and points_of(curve) == [(10.0, 5.0), (20.0, 1.0)]
+
+
 def test_verification_replaces_a_dominated_point() -> None:
     """Proves that a point with an equal that reaches further gives way to it, as a tie in cost asks for."""
-    ask = staircase([(10.0, 5.0), (12.0, 5.0), (20.0, 1.0)])
-    curve = Curve(1e-6, [Found(9.0, 10.0, 5.0, 5.0, None, {})], [(9.0, 10.0, 5.0)])  # type: ignore[arg-type]
-    verify(curve, ask)
+    answerer = staircase([(10.0, 5.0), (12.0, 5.0), (20.0, 1.0)])
+    curve = Curve(1e-6, [Found(9.0, 10.0, 5.0, 5.0, None, {})], [(9.0, 5.0, 5.0)])  # type: ignore[arg-type]
+    verify(curve, answerer)
     assert points_of(curve) == [(12.0, 5.0)]
+
+
+def test_a_solver_error_is_asked_again_with_a_wider_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that one failing question neither ends the others nor hides the gap that it was answered with."""
+    real, gaps = optimise.solve, []
+
+    def solve(instance: Instance, **options: Any) -> Any:
+        gaps.append(options["gap"])
+        if options["gap"] < 1e-5 and "limits.it_power=2 MW" in instance.applied:
+            raise SolverError("solve error")
+        return real(instance, **options)
+
+    monkeypatch.setattr(what_if, "solve", solve)
+    case = academic()
+    asked = what_if.what_ifs(case, [{}, {"limits.it_power": "2 MW"}, {}])
+    got = list(ask(asked, TIGHT))
+    assert [answer.status for answer in got] == ["proven"] * 3 and gaps == pytest.approx([1e-6, 1e-6, 1e-5, 1e-6])
+    assert got[1].plan is not None and got[1].plan.certificate.gap_asked == pytest.approx(1e-5)
 
 
 def test_supported_points_and_knee_by_hand() -> None:
@@ -172,7 +205,7 @@ def test_supported_points_and_knee_by_hand() -> None:
 
 def academic(**overrides: Any) -> Instance:
     """The academic case with few choices, so that it solves at once."""
-    few = {"designs.hgx-h100.power.gpu_limits": ["560 W", "630 W", "700 W"]}
+    few = {"designs.hgx-h100.power.gpu_limits": ["560 W", "644 W"]}
     return read_instance("academic-1k", overrides=few | {k.replace("__", "."): v for k, v in overrides.items()})
 
 
@@ -311,7 +344,7 @@ def test_results_read_back_and_pictures_repeat(values: MarginalValues, tmp_path:
 
 
 def test_texts_say_what_a_planner_needs(values: MarginalValues) -> None:
-    """Proves that the texts name proof, method, steps and the caution, and that a frontier's point can be found again."""
+    """Proves that the texts name proof, method, steps and caution, and that a frontier's point can be found again."""
     case = academic()
     curve = spareopt.frontier(case, "power", points=4)
     text = frontier_text(curve, case)
