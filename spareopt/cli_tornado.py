@@ -43,10 +43,12 @@ def tornado(
     with SolvesLine() as line:
         result = bars_of(instance, asked or None, options=SolveOptions(**options), on_count=line.show)
     ends = [end for bar in result.bars for end in (bar.low, bar.high)]
+    assumed = any(bar.interval == "assumed" for bar in result.bars)
     finish(
         result,
         curve_text.tornado_text(result, instance),
-        f"Next: spareopt marginal {given}, or write intervals into the file for the inputs marked *",
+        f"Next: spareopt marginal {given}"
+        + (", or state intervals in the file for the inputs marked *" if assumed else ""),
         as_json=as_json,
         output=output,
         draw=curve_pictures.draw_tornado,
