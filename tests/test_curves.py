@@ -90,7 +90,7 @@ def check_against_brute_force(seeds: Sequence[int], of: Of, field: str) -> int:
 
 def test_frontiers_of_capital_and_power_are_those_of_brute_force() -> None:
     """Proves that with enough points all efficient points of small instances are found, and no others."""
-    assert check_against_brute_force((1, 2, 8), "capital", "capital") == 2
+    assert check_against_brute_force((1, 2), "capital", "capital") == 1
     assert check_against_brute_force((22,), "power", "it_power_kw") == 1
 
 
@@ -183,7 +183,7 @@ def test_a_solver_error_is_asked_again_with_a_wider_gap(monkeypatch: pytest.Monk
 
     def solve(instance: Instance, **options: Any) -> Any:
         gaps.append(options["gap"])
-        if options["gap"] < 1e-5 and "limits.it_power=2 MW" in instance.applied:
+        if options["gap"] < 5e-6 and "limits.it_power=2 MW" in instance.applied:
             raise SolverError("solve error")
         return real(instance, **options)
 
@@ -205,7 +205,10 @@ def test_supported_points_and_knee_by_hand() -> None:
 
 def academic(**overrides: Any) -> Instance:
     """The academic case with few choices, so that it solves at once."""
-    few = {"designs.hgx-h100.power.gpu_limits": ["560 W", "644 W"]}
+    few = {
+        "designs.hgx-h100.power.gpu_limits": ["560 W", "644 W"],
+        "designs.hgx-h100.inter_block_spares": [0, 2, 4],
+    }
     return read_instance("academic-1k", overrides=few | {k.replace("__", "."): v for k, v in overrides.items()})
 
 
@@ -258,6 +261,7 @@ def test_crews_and_shelf_are_extended_at_the_end_of_their_ranges() -> None:
     assert crews.better.change == pytest.approx(more - spareopt.solve(staffed, gap=0).certificate.value, rel=1e-6)
 
 
+@pytest.mark.heavy
 def test_money_is_a_saving_at_the_same_goodput() -> None:
     """Proves that goodput per cost turns into money as what the same goodput costs less, and goodput alone does not."""
     result = marginal_values(academic(limits__yearly_cost=None, objective={"kind": "goodput_per_dollar"}))
