@@ -9,10 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
+    from spareopt.efficient import Frontier, frontier
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
+    from spareopt.exposure import Tornado, tornado
     from spareopt.instance import Instance
+    from spareopt.marginal import MarginalValues, marginal_values
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -63,16 +67,28 @@ _HOMES = {
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
+    "Frontier": "efficient",
+    "frontier": "efficient",
+    "MarginalValues": "marginal",
+    "marginal_values": "marginal",
+    "Tornado": "exposure",
+    "tornado": "exposure",
+    "read_frontier": "curve_store",
+    "read_marginal_values": "curve_store",
+    "read_tornado": "curve_store",
+    "write_curve": "curve_store",
 }
 
 __all__ = [
     "Comparison",
     "Decisions",
     "Evaluation",
+    "Frontier",
     "InfeasibleError",
     "InputError",
     "Instance",
     "LimitError",
+    "MarginalValues",
     "Plan",
     "Selected",
     "RobustComparison",
@@ -80,24 +96,32 @@ __all__ = [
     "Simulation",
     "SolverError",
     "SpareoptError",
+    "Tornado",
     "Trace",
     "ZoneChoice",
     "compare",
     "compare_robust",
     "evaluate",
+    "frontier",
+    "marginal_values",
     "one_step_away",
     "read_comparison",
     "read_decisions",
+    "read_frontier",
     "read_instance",
+    "read_marginal_values",
     "read_plan",
     "read_robust",
     "read_simulation",
+    "read_tornado",
     "read_trace",
     "select",
     "simulate",
     "solve",
     "undominated",
     "solve_robust",
+    "tornado",
+    "write_curve",
     "write_plan",
     "write_robust",
     "write_simulation",

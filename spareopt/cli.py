@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_frontier import frontier
+from spareopt.cli_marginal import marginal
 from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
+from spareopt.cli_tornado import tornado
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
     BAD_INPUT,
@@ -207,7 +210,8 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @json_option
 def validate(files: tuple[str, ...], as_json: bool) -> None:
-    """Check instance files, their scenarios too, and report all faults at once with line and field."""
+    """Check instance files, their scenarios and intervals too, and report all faults at once with line and field."""
+    from spareopt.intervals import check_intervals  # noqa: PLC0415
     from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
 
     results: list[dict[str, Any]] = []
@@ -215,7 +219,7 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
         faults: list[Fault] = []
         try:
             read_instance(file)
-            faults = check_scenarios(file)
+            faults = check_scenarios(file) + check_intervals(file)
         except InputError as error:
             faults = error.faults
         results.append(
@@ -310,3 +314,6 @@ def new(file: str, template: str) -> None:
 
 main.add_command(simulate)
 main.add_command(robust)
+main.add_command(frontier)
+main.add_command(marginal)
+main.add_command(tornado)

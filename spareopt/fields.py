@@ -176,3 +176,22 @@ Spans = Annotated[
     PlainSerializer(lambda v: f"{v} racks" if isinstance(v, int) else v, when_used="json"),
     WithJsonSchema({"type": "string", "examples": ["8 racks", "zone", "site"]}),
 ]
+
+
+def _ends(value: object) -> object:
+    """Two values or multiples that differ; what they must be, the field they are for says once they are applied."""
+    ends = list(value) if isinstance(value, list | tuple) else []
+    if len(ends) != 2 or any(isinstance(end, bool) or not isinstance(end, str | int | float) for end in ends):
+        raise ValueError('expected the low and the high end, such as ["0.5x", "2x"] or ["5 min", "20 min"]')
+    if any(isinstance(end, float) and not math.isfinite(end) for end in ends):
+        raise ValueError("expected two finite ends")
+    if ends[0] == ends[1]:
+        raise ValueError("expected two ends that differ; take the interval out if the input is certain")
+    return tuple(ends)
+
+
+Ends = Annotated[
+    tuple[Any, Any],
+    BeforeValidator(_ends),
+    WithJsonSchema({"type": "array", "items": {"type": ["string", "number"]}, "minItems": 2, "maxItems": 2}),
+]

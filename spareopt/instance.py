@@ -14,6 +14,7 @@ from spareopt.failures import Failures
 from spareopt.fields import (
     MOST,
     Counts,
+    Ends,
     EnergyPrice,
     GridIntensity,
     Money,
@@ -293,6 +294,8 @@ class Instance(Record):
     objective: Objective = Objective()
     job: Job | None = None
     scenarios: dict[Name, Scenario] = Field(default_factory=dict)
+    intervals: dict[str, Ends] = Field(default_factory=dict)
+    """Dotted path (``*`` for any item): the low and the high end of what the input may be, values or multiples."""
 
     _applied: tuple[str, ...] = PrivateAttr(default=())
 
@@ -302,9 +305,9 @@ class Instance(Record):
         return self._applied
 
     def resolved(self) -> dict[str, Any]:
-        """The instance as plain data with units, without its scenarios; reads back to an equal instance."""
+        """The instance as plain data with units, without scenarios and intervals; reads back to an equal instance."""
         return self.model_dump(
-            mode="json", exclude={"scenarios"}, exclude_none=True, context={"currency": self.currency}
+            mode="json", exclude={"scenarios", "intervals"}, exclude_none=True, context={"currency": self.currency}
         )
 
     def input_hash(self) -> str:

@@ -38,7 +38,7 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
     node: Any = data
     done: list[str] = []
     while True:
-        key, parts = _first_key(node, parts)
+        key, parts = first_key(node, parts)
         if not parts:
             break
         node = _step(node, key, ".".join(done), path)
@@ -58,7 +58,7 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
         raise OverrideError(path, f"{'.'.join(done)} holds a single value, not fields")
 
 
-def _first_key(node: Any, parts: list[str]) -> tuple[str, list[str]]:
+def first_key(node: Any, parts: list[str]) -> tuple[str, list[str]]:
     """The key that the path begins with, and the rest; names may hold dots themselves, the longest match wins."""
     known: set[str] = set()
     if isinstance(node, list):

@@ -39,6 +39,10 @@ class StatusLine:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
 
+    def elapsed(self) -> float:
+        """Seconds since the run began."""
+        return time.perf_counter() - self._started
+
     def say(self, text: str, seconds: float, at_once: bool = False) -> None:
         """Show a text, after so many seconds of the run; ``at_once``: however short the run is so far."""
         now = time.perf_counter()

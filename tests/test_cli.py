@@ -20,7 +20,9 @@ from spareopt.cli import main
 from spareopt.errors import InputError
 from spareopt.plan import Plan
 
-COMMANDS = ("solve", "evaluate", "simulate", "validate", "show", "schema", "instances", "new")
+COMMANDS = (
+    "solve", "evaluate", "simulate", "validate", "show", "schema", "instances", "new", "frontier", "marginal", "tornado",
+)  # fmt: skip
 OWN_PLAN = """\
 zones:
   - zone: cluster

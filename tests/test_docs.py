@@ -179,6 +179,7 @@ KINDS: list[tuple[Any, str]] = [
     (fields.WholeNumber, "whole number ≥ 1"),
     (fields.Name, "name"),
     (fields.Spans, "a span"),
+    (fields.Ends, "two ends"),
     (str, "text"),
     (float, "number"),
     (int, "whole number"),

@@ -1,0 +1,89 @@
+"""The command ``spareopt frontier``: the most goodput against cost, capital or power."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spareopt.cli_options import instance_options, json_option, solve_options
+from spareopt.errors import Fault, InputError
+
+if TYPE_CHECKING:
+    from spareopt.efficient import Frontier, Of
+    from spareopt.instance import Instance
+
+
+@click.command()
+@instance_options
+@click.option(
+    "--of",
+    type=click.Choice(["cost", "capital", "power"]),
+    default="cost",
+    show_default=True,
+    help="What goodput is traded against: cost per year, capital, or IT power.",
+)
+@click.option(
+    "--points",
+    type=click.IntRange(2, 1000),
+    default=9,
+    show_default=True,
+    metavar="N",
+    help="Points of the curve; both ends first, then where it is emptiest.",
+)
+@click.option(
+    "--lowest",
+    default="50%",
+    show_default=True,
+    metavar="SHARE",
+    help="Where the curve begins, as a share of the most goodput.",
+)
+@solve_options
+@click.option("-o", "--output", metavar="FOLDER", help="Write the points, their table and a picture to a new folder.")
+@json_option
+def frontier(
+    *,
+    given: str,
+    instance: Instance,
+    of: Of,
+    points: int,
+    lowest: str,
+    output: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Trace the efficient frontier of INSTANCE: what goodput costs, point by point, each proven."""
+    from spareopt import curve_pictures, curve_text, store, units  # noqa: PLC0415
+    from spareopt.cli_curves import SolvesLine, finish  # noqa: PLC0415
+    from spareopt.efficient import frontier as traced  # noqa: PLC0415
+    from spareopt.what_if import SolveOptions  # noqa: PLC0415
+
+    try:
+        share = units.parse_share(lowest)
+        if not 0 < share < 1:
+            raise ValueError(f"expected a share above 0 and below 100 %, got {lowest!r}")
+    except ValueError as error:
+        raise InputError("--lowest", [Fault("", str(error))]) from None
+    if output is not None:
+        store.check_new_folder(output)
+    with SolvesLine() as line:
+        result = traced(instance, of, points=points, lowest=share, options=SolveOptions(**options), on_count=line.show)
+    finish(
+        result,
+        curve_text.frontier_text(result, instance),
+        _next_step(result, given),
+        as_json=as_json,
+        output=output,
+        draw=curve_pictures.draw_frontier,
+        statuses=[point.status for point in result.points],
+    )
+
+
+def _next_step(result: Frontier, given: str) -> str:
+    from spareopt.yaml_source import flow  # noqa: PLC0415
+
+    points = result.points
+    chosen = next((point for point in points if point.knee), points[len(points) // 2])
+    settings = " ".join(f"--set {shlex.quote(f'{path}={flow(value)}')}" for path, value in chosen.changes.items())
+    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given} {settings}"

@@ -1,0 +1,240 @@
+"""Frontiers, marginal values and tornados as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spareopt import units
+from spareopt.efficient import Frontier, FrontierPoint
+from spareopt.exposure import ROUNDING, Tornado, TornadoEnd
+from spareopt.instance import Instance
+from spareopt.marginal import MarginalStep, MarginalValues
+from spareopt.plan import PROVEN
+from spareopt.score_text import limit_name
+from spareopt.wording import (
+    applied_text,
+    maybe,
+    number_text,
+    objective_text,
+    percent,
+    plain_table,
+    prose,
+    render,
+    signed_money,
+    signed_percent,
+)
+
+HALF_BAR = 20
+PLOT = 44
+
+
+def frontier_text(result: Frontier, instance: Instance) -> str:
+    """The frontier, point by point, and what is proven about it."""
+    money, of = result.currency, result.of
+    lines = [
+        f"{instance.name}: efficient frontier of goodput against {_resource_name(of)}, {len(result.points)} points"
+    ]
+    lines += [applied_text(instance.applied)] if instance.applied else []
+    out = plain_table(
+        "goodput", _resource_name(of), *(["cost per year"] if of != "cost" else []), "next GPU takes", "", "",
+        left=("",),
+    )  # fmt: skip
+    resources = [point.resource for point in result.points]
+    low, wide = min(resources), max(resources) - min(resources)
+    for point in result.points:
+        place = round((point.resource - low) / wide * (PLOT - 1)) if wide else 0
+        out.add_row(
+            f"{point.goodput:,.1f}",
+            _amount(of, point.resource, money),
+            *([maybe(point.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money)) or ""]
+              if of != "cost" else []),
+            maybe(point.resource_per_gpu, lambda v: _amount(of, v, money)) or "",
+            _marks(point),
+            " " * place + "●",
+        )  # fmt: skip
+    notes = [_proof(result)]
+    notes.append(
+        "unsupported: below the concave hull of these points, so no weighting finds it."
+        if any(not point.supported for point in result.points)
+        else "All points are on the concave hull of those found: a weighting of goodput and "
+        f"{_resource_name(of)} would find each."
+    )
+    if len(result.points) > 2 and not any(point.knee for point in result.points):
+        notes.append("The curve is nearly straight: it has no knee.")
+    if len(result.points) == 1:
+        notes.append(f"One plan is best in both: nothing is to be traded between goodput and {_resource_name(of)}.")
+    return render(*map(prose, lines), "", out, "", *map(prose, notes))
+
+
+def _resource_name(of: str) -> str:
+    return {"cost": "cost per year", "capital": "capital", "power": "IT power"}[of]
+
+
+def _amount(of: str, value: float, money: str) -> str:
+    kind = {"cost": units.MONEY_PER_YEAR, "capital": units.MONEY, "power": units.POWER}[of]
+    return units.show(value, kind, money)
+
+
+def _marks(point: FrontierPoint) -> str:
+    marks = [] if point.supported else ["unsupported"]
+    marks += ["knee"] if point.knee else []
+    marks += [] if point.status == PROVEN else ["not proven"]
+    return ", ".join(marks)
+
+
+def _proof(result: Frontier) -> str:
+    resource = [p.resource_within for p in result.points]
+    goodput = [p.goodput_within for p in result.points]
+    parts = [_within(_resource_name(result.of), resource), _within("goodput", goodput)]
+    between = "no further point is between them" if result.complete else "more may lie between them"
+    head = "Interrupted: each" if result.interrupted else "Each"
+    return (
+        f"{head} point is efficient within {' and '.join(parts)}; {between}. The curve was asked for from "
+        f"{result.lowest_goodput:,.0f} baseline GPUs on; {result.solves} solves."
+    )
+
+
+def _within(name: str, values: list[float | None]) -> str:
+    known = [value for value in values if value is not None]
+    if not known:
+        return f"no proven bound of {name}"
+    missing = len(values) - len(known)
+    return f"{percent(max(known))} of {name}" + (f" ({missing} without proof)" if missing else "")
+
+
+def marginal_text(result: MarginalValues, instance: Instance) -> str:
+    """The marginal values, limits first."""
+    certificate, money = result.certificate, result.currency
+    value = objective_text(certificate.objective, certificate.value, money)
+    lines = [f"{instance.name}: what a little more is worth, from {value} (gap {percent(certificate.gap)})"]
+    lines += [applied_text(instance.applied)] if instance.applied else []
+    lines.append("Finite differences between optima, by solving again with the step stated; no dual prices.")
+    priced = any(value.better.money_per_year is not None for value in result.values) and certificate.objective != "cost"
+    out = plain_table(
+        "", "step", "one step better", "one step worse", "per unit of the better step",
+        *(["saves"] if priced else []), "plan's own cost", left=("", "step"),
+    )  # fmt: skip
+    change = _change(certificate.objective, money)
+
+    def cost(value: float) -> str:
+        return signed_money(value, money) if value else "0"
+
+    for item in result.values:
+        better = item.better
+        worth = None if better.per_unit is None or item.kind == "input" or not better.told else better.per_unit
+        unit = item.unit if item.kind != "input" else ""
+        out.add_row(
+            item.name,
+            item.unit if item.kind == "input" else _with_unit(better.amount, item.unit),
+            _told(better, change),
+            "" if item.worse is None else _told(item.worse, change),
+            "" if worth is None else f"{change(worth)} per {unit}" if worth else "0",
+            *([maybe(better.money_per_year, cost) or ""] if priced else []),
+            maybe(better.plan_cost_change_per_year, cost) or "",
+        )
+    notes = []
+    if certificate.objective == "goodput":
+        notes.append(
+            "Changes are in baseline GPUs of goodput. What a GPU of goodput is worth is not stated, so no change is "
+            'put in money; "plan\'s own cost" is how the cost per year of the best plan moves with the better step.'
+        )
+    elif certificate.objective == "cost":
+        notes.append("Changes are money saved per year at the same goodput target.")
+    else:
+        notes.append('Changes are in the objective; "saves" is money per year at today\'s goodput.')
+    if any(not step.told for item in result.values for step in (item.better, item.worse) if step):
+        notes.append("≈ 0: below what the proofs can tell; a smaller --gap may tell more.")
+    if result.interrupted:
+        notes.append("Interrupted: the rest is missing.")
+    return render(*map(prose, lines), "", out, "", *map(prose, notes))
+
+
+def _with_unit(amount: float, unit: str) -> str:
+    return f"{number_text(amount)} {unit}"
+
+
+def _change(objective: str, money: str) -> Callable[[float], str]:
+    if objective == "cost":
+        return lambda v: signed_money(v, money)
+    if objective == "goodput":
+        return lambda v: f"{'+' if v > 0 else '−' if v < 0 else ''}{abs(v):,.4g} GPUs"
+    return lambda v: f"{'+' if v > 0 else '−' if v < 0 else ''}{abs(v):,.4g} GPU-h/{units.CURRENCIES[money]}"
+
+
+def _told(step: MarginalStep, change: Callable[[float], str]) -> str:
+    if step.change is None:
+        return {"infeasible": "no plan", "no plan in time": "none in time"}.get(step.status, step.status)
+    if not step.told:
+        assert step.change_low is not None and step.change_high is not None
+        return f"≈ 0 (within {change(max(-step.change_low, step.change_high)).lstrip('+')})"
+    return change(step.change) if step.change else "0"
+
+
+def tornado_text(result: Tornado, instance: Instance) -> str:
+    """The tornado: bars of the best plan's objective, and the table of both plans."""
+    certificate = result.certificate
+    nominal = certificate.value
+    value = objective_text(certificate.objective, nominal, result.currency)
+    lines = [f"{instance.name}: one input at a time, from {value}, largest swing first"]
+    lines += [applied_text(instance.applied)] if instance.applied else []
+    shown = [bar for bar in result.bars if bar.swing > 0]
+    bars = plain_table("", f"{'less':>{HALF_BAR - 1}} │ more", left=("", f"{'less':>{HALF_BAR - 1}} │ more"))
+    out = plain_table(
+        "input", "set to", "plan as it is", "best plan", "adapting saves", "decisions",
+        left=("input", "set to", "decisions"),
+    )  # fmt: skip
+    out.columns[0].no_wrap = bars.columns[0].no_wrap = True
+    shares = [_share(end, nominal) for bar in shown for end in (bar.low, bar.high)]
+    for bar in shown:
+        name = bar.input + (" *" if bar.interval == "assumed" else "")
+        bars.add_row(name, _both_bars([_share(end, nominal) for end in (bar.low, bar.high)], max(map(abs, shares))))
+        for end in (bar.low, bar.high):
+            out.add_row(
+                name,
+                end.setting,
+                _fixed(end, nominal),
+                end.status if end.adapted is None else _moved(end.adapted, nominal),
+                "" if end.adapting_saves is None else percent(end.adapting_saves / abs(nominal)),
+                "" if end.decisions_change is None else "change" if end.decisions_change else "stay",
+            )
+            name = ""
+    notes = []
+    if any(bar.interval == "assumed" for bar in shown):
+        notes.append("* assumed: 20 % either way, as the instance states no interval.")
+    if still := [bar.input for bar in result.bars if bar.swing == 0]:
+        notes.append(f"Without effect on the objective: {', '.join(still)}.")
+    broken = sorted({limit for bar in shown for end in (bar.low, bar.high) for limit in end.fixed_breaks})
+    if broken:
+        notes.append(
+            f"Where the plan as it is breaks a limit ({', '.join(map(limit_name, broken))}), it has to change."
+        )
+    if any(end.adapted is None for bar in shown for end in (bar.low, bar.high)):
+        notes.append("Infeasible: no plan meets the limits, or the goodput target, there.")
+    notes.append(
+        "Bars: the best plan's objective against the nominal one; sorted by the larger swing of both plans. One input at a time: joint effects are not shown. "
+        f"Solved within {percent(certificate.gap_asked)}: smaller differences mean nothing."
+    )
+    if result.interrupted:
+        notes.append("Interrupted: the inputs left over are missing.")
+    return render(*map(prose, lines), "", bars, "", out, "", *map(prose, notes))
+
+
+def _share(end: TornadoEnd, nominal: float) -> float:
+    return 0.0 if end.adapted is None else end.adapted / nominal - 1.0
+
+
+def _moved(value: float, nominal: float) -> str:
+    share = value / nominal - 1.0
+    return signed_percent(share if abs(share) > ROUNDING else 0.0)
+
+
+def _fixed(end: TornadoEnd, nominal: float) -> str:
+    if end.fixed is None:
+        return "can't be built"
+    return f"breaks {limit_name(end.fixed_breaks[0])}" if end.fixed_breaks else _moved(end.fixed, nominal)
+
+
+def _both_bars(shares: list[float], worst: float) -> str:
+    """One bar from the middle: to the left for less, to the right for more."""
+    left, right = (round(abs(end) / worst * HALF_BAR) if worst else 0 for end in (min(0, *shares), max(0, *shares)))
+    return f"{'█' * left:>{HALF_BAR}}│{'█' * right}"

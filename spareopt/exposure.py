@@ -1,0 +1,210 @@
+"""The tornado: each uncertain input at both ends of its interval, for the plan as it is and for the best one there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from spareopt.asking import ask
+from spareopt.comparison import objective_value
+from spareopt.decisions import Decisions
+from spareopt.errors import InfeasibleError, InputError, LimitError, StoppedError
+from spareopt.evaluation import evaluate
+from spareopt.instance import Instance
+from spareopt.intervals import Input, uncertain_inputs
+from spareopt.plan import Certificate, Plan, Provenance, versions
+from spareopt.what_if import Answer, SolveOptions, WhatIf, changed
+
+OnCount = Callable[[int, int], None]
+OPTIONS = SolveOptions()
+ROUNDING = 1e-9  # relative; the certificate and the evaluator add up in another order
+CAUTION = "one input at a time, the others as stated: joint effects are not shown"
+
+
+class TornadoEnd(BaseModel):
+    """One end of an input's interval.  Objectives are in the tornado's unit."""
+
+    model_config = ConfigDict(frozen=True)
+
+    setting: str
+    fixed: float | None
+    """Objective of the nominal plan, as it is; None where it can't be built there."""
+    fixed_breaks: tuple[str, ...]
+    """Limits that the nominal plan breaks there (or why it can't be built): its objective is then no option."""
+    adapted: float | None
+    """Objective of the best plan there; None without one."""
+    adapted_bound: float | None
+    """No plan there is better than this."""
+    status: str
+    why: str
+    """Why there is no plan."""
+    decisions: Decisions | None
+    decisions_change: bool | None
+    """Whether the best plan there takes other decisions than the nominal one; None without one."""
+    adapting_saves: float | None
+    """How much better the best plan is than the nominal one, in the objective's unit; None where the latter is no
+    option there, or there is no best one."""
+
+
+class TornadoBar(BaseModel):
+    """An uncertain input and what its two ends do."""
+
+    model_config = ConfigDict(frozen=True)
+
+    input: str
+    fields: tuple[str, ...]
+    interval: Literal["stated", "given", "assumed"]
+    low: TornadoEnd
+    high: TornadoEnd
+    swing: float
+    """The larger of the ranges that the fixed and the adapted objective run over, the nominal one included."""
+
+
+class Tornado(BaseModel):
+    """All inputs over their intervals, one at a time, the largest swing first."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    currency: str
+    certificate: Certificate
+    """Of the nominal plan."""
+    decisions: Decisions
+    bars: tuple[TornadoBar, ...]
+    caution: str = CAUTION
+    interrupted: bool
+    provenance: Provenance
+
+    def table(self) -> pd.DataFrame:
+        """A row for each end of each input; objectives are in ``objective_unit``."""
+        rows = [
+            {
+                "input": bar.input,
+                "interval": bar.interval,
+                "end": name,
+                "setting": end.setting,
+                "objective_unit": self.certificate.unit,
+                "nominal": self.certificate.value,
+                "fixed": end.fixed,
+                "fixed_breaks": "; ".join(end.fixed_breaks),
+                "adapted": end.adapted,
+                "adapted_bound": end.adapted_bound,
+                "status": end.status,
+                "decisions_change": end.decisions_change,
+                "adapting_saves": end.adapting_saves,
+                "swing": bar.swing,
+            }
+            for bar in self.bars
+            for name, end in (("low", bar.low), ("high", bar.high))
+        ]
+        return pd.DataFrame(rows)
+
+    def to_json(self) -> str:
+        """The tornado as JSON text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+
+def tornado(
+    instance: Instance,
+    inputs: Mapping[str, tuple[Any, Any]] | None = None,
+    *,
+    options: SolveOptions = OPTIONS,
+    on_count: OnCount | None = None,
+) -> Tornado:
+    """Exposure and adaptation: the objective at both ends of each input, of the nominal plan and of the best one.
+
+    ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
+    assumed ones of the usual inputs.  Raises InputError, InfeasibleError, LimitError, StoppedError.
+    """
+    uncertain = uncertain_inputs(instance, inputs)
+    asked = [WhatIf(instance)]
+    asked += [
+        WhatIf(changed(instance, item.changes(end)), item.changes(end)) for item in uncertain for end in (0, 1)
+    ]  # fmt: skip
+    got: list[Answer] = []
+    for answer in ask(asked, options):
+        if answer.status == "interrupted":
+            break
+        got.append(answer)
+        if on_count is not None:
+            on_count(len(got), len(asked))
+    if not got:
+        raise StoppedError("interrupted before the nominal plan was found")
+    nominal = got[0].plan
+    if nominal is None:
+        raise (InfeasibleError if got[0].status == "infeasible" else LimitError)(got[0].why)
+    bars = []
+    for k, item in enumerate(uncertain):
+        pair = range(1 + 2 * k, 3 + 2 * k)
+        if pair.stop > len(got):
+            break
+        low, high = (_end(item, i - pair.start, asked[i], got[i], nominal) for i in pair)
+        bars.append(
+            TornadoBar(
+                input=item.path, fields=item.fields, interval=item.origin, low=low, high=high,
+                swing=_swing(nominal.certificate.value, low, high),
+            )
+        )  # fmt: skip
+    return Tornado(
+        currency=instance.currency,
+        certificate=nominal.certificate,
+        decisions=nominal.decisions,
+        bars=tuple(sorted(bars, key=lambda bar: (-bar.swing, bar.input))),
+        interrupted=len(got) < len(asked),
+        provenance=Provenance(
+            instance=instance.name,
+            input_hash=instance.input_hash(),
+            applied=instance.applied,
+            options={
+                "intervals": {item.path: list(item.ends) for item in uncertain}, "gap": options.gap,
+                "time_limit_s": options.time_limit, "model": options.model,
+            },
+            seed=options.seed,
+            versions=versions(),
+        ),
+    )  # fmt: skip
+
+
+def _end(item: Input, end: int, what_if: WhatIf, answer: Answer, nominal: Plan) -> TornadoEnd:
+    instance, plan = what_if.instance, answer.plan
+    fixed: float | None = None
+    breaks: tuple[str, ...] = ()
+    try:
+        evaluation = evaluate(instance, nominal.decisions, model=nominal.certificate.model)
+    except InputError as error:
+        breaks = tuple(fault.message for fault in error.faults)
+    else:
+        fixed = objective_value(instance, evaluation)
+        breaks = tuple(limit.limit for limit in evaluation.violated)
+    adapted, bound, decisions = None, None, None
+    if plan is not None:
+        adapted, bound, decisions = plan.certificate.value, plan.certificate.bound, plan.decisions
+    saves = None
+    if fixed is not None and not breaks:
+        sign = -1.0 if nominal.certificate.sense == "minimise" else 1.0
+        same = decisions == nominal.decisions  # the evaluator adds up in another order: no digit of that is a saving
+        if adapted is None or same or sign * fixed >= sign * adapted:  # the nominal plan is within the gap of the best
+            adapted, decisions = fixed, nominal.decisions
+        saves = sign * (adapted - fixed)
+    return TornadoEnd(
+        setting=str(item.ends[end]),
+        fixed=fixed,
+        fixed_breaks=breaks,
+        adapted=adapted,
+        adapted_bound=bound,
+        status=answer.status,
+        why=answer.why,
+        decisions=decisions,
+        decisions_change=None if decisions is None else decisions != nominal.decisions,
+        adapting_saves=saves,
+    )
+
+
+def _swing(nominal: float, low: TornadoEnd, high: TornadoEnd) -> float:
+    fixed = [nominal, *(end.fixed for end in (low, high) if end.fixed is not None)]
+    adapted = [nominal, *(end.adapted for end in (low, high) if end.adapted is not None)]
+    swing = max(max(values) - min(values) for values in (fixed, adapted))
+    return swing if swing > ROUNDING * abs(nominal) else 0.0

@@ -1,0 +1,162 @@
+"""The inputs that are uncertain, and the interval of each: stated by the instance, given by the planner, or assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from spareopt.errors import Fault, InputError
+from spareopt.instance import Instance
+from spareopt.overrides import OverrideError, first_key
+from spareopt.reading import read_instance
+from spareopt.what_if import changed
+
+Origin = Literal["stated", "given", "assumed"]
+ASSUMED = ("0.8x", "1.2x")
+"""The interval of an input for which nobody states one: 20 % either way, by our choice and of no source."""
+USUAL = (
+    "failures.tray.mtbf",
+    "failures.rack.mtbf",
+    "failures.software.mtbf",
+    "failures.domains.*.mtbf",
+    "repair_plans.*.tray.hands_on",
+    "repair_plans.*.tray.off_crew",
+    "repair_plans.*.rack.hands_on",
+    "repair_plans.*.rack.off_crew",
+    "repair_plans.*.lead_time",
+    "repair_plans.*.crew_cost",
+    "repair_plans.*.tray_price",
+    "repair_plans.*.yearly_cost",
+    "checkpoint_plans.*.save",
+    "checkpoint_plans.*.detection",
+    "checkpoint_plans.*.restart",
+    "checkpoint_plans.*.yearly_cost",
+    "designs.*.rack_price",
+    "economics.site_capital",
+    "power.energy_price",
+)
+"""Inputs that every planner is unsure of, where an instance has them."""
+
+
+@dataclass(frozen=True)
+class Input:
+    """An uncertain input: its path, the fields that it stands for, and its two ends."""
+
+    path: str
+    fields: tuple[str, ...]
+    ends: tuple[Any, Any]
+    origin: Origin
+
+    def changes(self, end: int) -> dict[str, Any]:
+        """The changes that set the input to its low (0) or high (1) end."""
+        return dict.fromkeys(self.fields, self.ends[end])
+
+
+def fields_of(data: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The fields that a path stands for, ``*`` being any item that has the rest of it.  Raises OverrideError.
+
+    ``data`` is plain instance data.  A path without ``*`` stands for itself, whether or not anything is there.
+    """
+    parts = path.split(".")
+    if "*" not in parts:
+        return (path,)
+    found = tuple(".".join(field) for field in _walk(data, parts))
+    if not found:
+        raise OverrideError(path, "no item has this field, whatever * stands for; check the rest of the path")
+    return found
+
+
+def _walk(node: Any, parts: list[str]) -> Iterator[tuple[str, ...]]:
+    if not parts:
+        if node is not None and not isinstance(node, dict | list | bool):
+            yield ()
+        return
+    for key, item, rest in _steps(node, parts):
+        for below in _walk(item, rest):
+            yield (key, *below)
+
+
+def _steps(node: Any, parts: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
+    """The key, what it leads to and the rest of the path, for each way that the path may go on."""
+    if isinstance(node, list):
+        names = [str(item.get("name", i)) if isinstance(item, dict) else str(i) for i, item in enumerate(node)]
+        items = dict(zip(names, node, strict=True))
+    elif isinstance(node, dict):
+        items = {str(key): item for key, item in node.items()}
+    else:
+        return
+    if parts[0] == "*":
+        yield from ((key, item, parts[1:]) for key, item in items.items())
+        return
+    key, rest = first_key(node, parts)
+    if key in items:
+        yield key, items[key], rest
+    elif key == "mtbf" and "rate" in items:  # each other's inverse: an override of one changes the other
+        yield key, items["rate"], rest
+    elif key == "rate" and "mtbf" in items:
+        yield key, items["mtbf"], rest
+
+
+def uncertain_inputs(instance: Instance, given: Mapping[str, tuple[Any, Any]] | None = None) -> list[Input]:
+    """The uncertain inputs of an instance: those given alone, or those it states and the usual others as assumed.
+
+    Both ends of each are checked.  Raises InputError.
+    """
+    data = instance.resolved()
+    if given:
+        return [_checked(instance, data, path, ends, "given") for path, ends in given.items()]
+    inputs = [_checked(instance, data, path, ends, "stated") for path, ends in instance.intervals.items()]
+    covered = {_plain(field) for item in inputs for field in item.fields}
+    for path in USUAL:
+        fields = tuple(field for field in _present(data, path) if _plain(field) not in covered)
+        if fields:
+            inputs.append(Input(path, fields, ASSUMED, "assumed"))
+    return inputs
+
+
+def _plain(field: str) -> str:
+    """The field under the one name of what is its own inverse."""
+    return field.removesuffix(".rate") + ".mtbf" if field.endswith(".rate") else field
+
+
+def _present(data: Mapping[str, Any], path: str) -> list[str]:
+    """The fields of a usual input that an instance has, zeros left out: a multiple of nothing is nothing."""
+    fields = [".".join(field) for field in _walk(data, path.split("."))]
+    return [field for field in fields if _number(data, field) != 0]
+
+
+def _number(data: Any, field: str) -> float | None:
+    parts, node = field.split("."), data
+    while parts:
+        step = next(_steps(node, parts), None)
+        if step is None:
+            return None
+        _, node, parts = step
+    try:
+        return float(str(node).split()[0])
+    except ValueError:
+        return None
+
+
+def _checked(instance: Instance, data: Mapping[str, Any], path: str, ends: tuple[Any, Any], origin: Origin) -> Input:
+    try:
+        result = Input(path, fields_of(data, path), (ends[0], ends[1]), origin)
+    except OverrideError as error:
+        raise InputError(f"{instance.name} (interval of {path})", [error.fault]) from None
+    for end in (0, 1):
+        changed(instance, result.changes(end))
+    return result
+
+
+def check_intervals(source: str | Path) -> list[Fault]:
+    """The faults of an instance file's intervals, each end applied alone; none when all can be solved."""
+    instance = read_instance(source)
+    data, faults = instance.resolved(), []
+    for path, ends in instance.intervals.items():
+        try:
+            _checked(instance, data, path, ends, "stated")
+        except InputError as error:
+            faults += [Fault(f"intervals.{path}", f"{fault.field}: {fault.message}") for fault in error.faults]
+    return faults

@@ -1,0 +1,341 @@
+"""Marginal values: what a little more of each limit, or a little better input, is worth, by solving again both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict
+
+from spareopt import units
+from spareopt.asking import ask
+from spareopt.errors import InfeasibleError, LimitError, StoppedError
+from spareopt.instance import Instance
+from spareopt.intervals import fields_of
+from spareopt.overrides import OverrideError
+from spareopt.plan import Certificate, Plan, Provenance, versions
+from spareopt.units import HOURS_PER_YEAR
+from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
+
+OnCount = Callable[[int, int], None]
+LIMIT_SHARE = 0.01
+INPUT_SHARE = 0.1
+MARGINAL_GAP = 1e-6
+OPTIONS = SolveOptions(gap=MARGINAL_GAP)
+METHOD = "finite difference between optima, by solving again; no dual price"
+BETTER_INPUTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
+    ("tray MTBF", ("failures.tray.mtbf",), True),
+    ("rack MTBF", ("failures.rack.mtbf",), True),
+    ("software MTBF", ("failures.software.mtbf",), True),
+    (
+        "repair times",
+        tuple(
+            f"repair_plans.*.{unit}.{time}"
+            for unit in ("tray", "rack", "domains.*")
+            for time in ("hands_on", "off_crew", "phases.*.hands_on")
+        ),
+        False,
+    ),
+    ("restart", ("checkpoint_plans.*.restart", "checkpoint_plans.*.memory.restart"), False),
+)
+"""Name, fields, whether more of it is better."""
+
+
+class MarginalStep(BaseModel):
+    """One limit or input moved by one step, and the optimum then."""
+
+    model_config = ConfigDict(frozen=True)
+
+    changes: dict[str, Any]
+    amount: float
+    """The step, in the marginal value's unit; positive."""
+    status: str
+    """Of the solve: proven, limit reached, infeasible, ..."""
+    change: float | None
+    """How much better the objective is, in its own unit (negative: worse); None without a plan."""
+    change_low: float | None
+    change_high: float | None
+    """The true change lies between these, by both certificates."""
+    told: bool
+    """Whether the proofs tell the sign of the change; else it is below what they can tell."""
+    per_unit: float | None
+    """The change over the step."""
+    money_per_year: float | None
+    """What the change is worth: saved at the same goodput; None where the objective does not price goodput."""
+    plan_cost_change_per_year: float | None
+    """How the optimal plan's own cost per year moves."""
+
+
+class MarginalValue(BaseModel):
+    """A limit or an input: what a step for the better brings, and a step for the worse takes."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    kind: Literal["limit", "choice", "input"]
+    unit: str
+    better: MarginalStep
+    worse: MarginalStep | None
+    """None where a step for the worse makes no sense, such as from one crew to none."""
+
+
+class MarginalValues(BaseModel):
+    """The marginal values of an instance's limits and inputs around its optimum."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    method: str = METHOD
+    currency: str
+    certificate: Certificate
+    """Of the plan that all steps are compared with."""
+    cost_per_year: float | None
+    values: tuple[MarginalValue, ...]
+    interrupted: bool
+    provenance: Provenance
+
+    def table(self) -> pd.DataFrame:
+        """A row for each step, units in the column names or beside the name."""
+        money = f"{self.currency.lower()}_per_year"
+        rows = [
+            {
+                "name": value.name,
+                "kind": value.kind,
+                "unit": value.unit,
+                "direction": direction,
+                "step": step.amount,
+                "status": step.status,
+                "objective_unit": self.certificate.unit,
+                "change": step.change,
+                "change_low": step.change_low,
+                "change_high": step.change_high,
+                "told": step.told,
+                "change_per_unit": step.per_unit,
+                f"worth_{money}": step.money_per_year,
+                f"plan_cost_change_{money}": step.plan_cost_change_per_year,
+            }
+            for value in self.values
+            for direction, step in (("better", value.better), ("worse", value.worse))
+            if step is not None
+        ]
+        return pd.DataFrame(rows)
+
+    def to_json(self) -> str:
+        """The marginal values as JSON text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+
+@dataclass(frozen=True)
+class _Step:
+    name: str
+    kind: Literal["limit", "choice", "input"]
+    unit: str
+    amount: float
+    better: Changes
+    worse: Changes | None
+
+
+def marginal_values(
+    instance: Instance,
+    *,
+    limit_share: float = LIMIT_SHARE,
+    input_share: float = INPUT_SHARE,
+    options: SolveOptions = OPTIONS,
+    on_count: OnCount | None = None,
+) -> MarginalValues:
+    """What one step more of each limit that the instance states, or of each input's quality, is worth.
+
+    Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
+    ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
+    small for one is worth nothing.  Raises InputError, InfeasibleError, LimitError, StoppedError.
+    """
+    for name, share in (("limit_share", limit_share), ("input_share", input_share)):
+        if not 0 < share < 1:
+            raise ValueError(f"{name}: expected a share between 0 and 1, got {share}")
+    steps = [*_limit_steps(instance, limit_share), *_choice_steps(instance), *_input_steps(instance, input_share)]
+    asked: list[Changes] = [{}]
+    for step in steps:
+        asked += [step.better] if step.worse is None else [step.better, step.worse]
+    got: list[Answer] = []
+    for answer in ask(what_ifs(instance, asked), options):
+        if answer.status == "interrupted":
+            break
+        got.append(answer)
+        if on_count is not None:
+            on_count(len(got), len(asked))
+    if not got:
+        raise StoppedError("interrupted before the plan to compare with was found")
+    base = got[0].plan
+    if base is None:
+        raise (InfeasibleError if got[0].status == "infeasible" else LimitError)(got[0].why)
+    values, place = [], 1
+    for step in steps:
+        number = 1 if step.worse is None else 2
+        mine = got[place : place + number]
+        place += number
+        if len(mine) < number:
+            break
+        values.append(
+            MarginalValue(
+                name=step.name,
+                kind=step.kind,
+                unit=step.unit,
+                better=_compared(base, mine[0], step, step.better, +1),
+                worse=None if step.worse is None else _compared(base, mine[1], step, step.worse, -1),
+            )
+        )
+    return MarginalValues(
+        currency=instance.currency,
+        certificate=base.certificate,
+        cost_per_year=base.evaluation.cost_per_year,
+        values=tuple(values),
+        interrupted=len(got) < len(asked),
+        provenance=Provenance(
+            instance=instance.name,
+            input_hash=instance.input_hash(),
+            applied=instance.applied,
+            options={
+                "limit_share": limit_share, "input_share": input_share, "gap": options.gap,
+                "time_limit_s": options.time_limit, "model": options.model,
+            },
+            seed=options.seed,
+            versions=versions(),
+        ),
+    )  # fmt: skip
+
+
+def _limit_steps(instance: Instance, share: float) -> list[_Step]:
+    """A step for each limit stated, in the unit that planners think in."""
+    limits, money = instance.limits, instance.currency
+    symbol = units.CURRENCIES[money]
+    quantities: list[tuple[str, str, float | None, float, units.Kind, str]] = [
+        ("capital", "limits.capital", limits.capital, 1e6, units.MONEY, f"M{symbol}"),
+        ("yearly cost", "limits.yearly_cost", limits.yearly_cost, 1e6, units.MONEY_PER_YEAR, f"M{symbol} per year"),
+        ("IT power", "limits.it_power", limits.it_power, 1e3, units.POWER, "MW"),
+        ("site power", "limits.site_power", limits.site_power, 1e3, units.POWER, "MW"),
+        ("rack power", "power.rack_limit", instance.power.rack_limit, 1.0, units.POWER, "kW of each rack"),
+    ]
+    steps = []
+    for name, path, value, size, kind, unit in quantities:
+        if value:
+            up, down = (units.write(value * (1 + sign * share), kind, money) for sign in (1, -1))
+            steps.append(_Step(name, "limit", unit, share * value / size, {path: up}, {path: down}))
+    counts = [
+        ("rack positions", "limits.floor", limits.floor, "rack position", 1),
+        ("crew seats", "limits.crews", limits.crews, "crew seat", 1),
+        ("shelf trays", "limits.shelf_trays", limits.shelf_trays, "shelf tray", 0),
+    ]
+    for name, path, number, unit, least in counts:
+        if number is not None:
+            amount = max(1, round(share * number))
+            worse = {path: number - amount} if number - amount >= least else None
+            steps.append(_Step(name, "limit", unit, amount, {path: number + amount}, worse))
+    smallest = limits.working_gpus.minimum
+    if smallest is not None:
+        amount = max(1, round(share * smallest))
+        path = "limits.working_gpus.minimum"
+        most = limits.working_gpus.maximum
+        worse = {path: smallest + amount} if most is None or smallest + amount <= most else None
+        if smallest > amount:
+            steps.append(_Step("working GPUs asked", "limit", "GPU fewer", amount, {path: smallest - amount}, worse))
+    target = instance.objective.goodput_target
+    if target is not None:
+        path = "objective.goodput_target"
+        better, worse_target = {path: target * (1 - share)}, {path: target * (1 + share)}
+        unit = "baseline GPU less"
+        steps.append(_Step("goodput target", "limit", unit, share * target, better, worse_target))
+    return steps
+
+
+def _choice_steps(instance: Instance) -> list[_Step]:
+    """One crew and one tray beyond the most that each repair plan offers, and one choice less."""
+    steps = []
+    for plan in instance.repair_plans:
+        for field, unit in (("crews", "crew seat"), ("shelf", "shelf tray")):
+            offered = getattr(plan, field)
+            if offered is None:
+                continue
+            further = offered[-1] - offered[-2] if len(offered) > 1 else 1
+            path = f"repair_plans.{plan.name}.{field}"
+            less = {path: list(offered[:-1])} if len(offered) > 1 else None
+            name = f"most {field} of {plan.name}"
+            more = {path: [*offered, offered[-1] + further]}
+            steps.append(_Step(name, "choice", unit, further, more, less))
+    return steps
+
+
+def _input_steps(instance: Instance, share: float) -> list[_Step]:
+    """A share better and a share worse MTBF, repair and restart, of whatever the instance has."""
+    data = instance.resolved()
+    steps = []
+    for name, paths, more_is_better in BETTER_INPUTS:
+        fields = [field for path in paths for field in _there(data, path)]
+        if not fields:
+            continue
+        up, down = f"{1 + share!r}x", f"{1 - share!r}x"
+        better, worse = (up, down) if more_is_better else (down, up)
+        word = "better" if more_is_better else "faster"
+        unit = f"{share * 100:g} % {word}"
+        steps.append(_Step(name, "input", unit, 1.0, dict.fromkeys(fields, better), dict.fromkeys(fields, worse)))
+    return steps
+
+
+def _there(data: dict[str, Any], path: str) -> tuple[str, ...]:
+    """The fields of a path that an instance has."""
+    head, _, last = path.rpartition(".")
+    try:
+        return fields_of(data, path if "*" in path else _starred(head, last))
+    except OverrideError:
+        return ()
+
+
+def _starred(head: str, last: str) -> str:
+    """A path that is looked up rather than taken for granted, its middle part open."""
+    first, _, middle = head.partition(".")
+    return f"{first}.{middle}.{last}" if "*" in head else f"*.{middle}.{last}"
+
+
+def _compared(base: Plan, answer: Answer, step: _Step, changes: Changes, sign: int) -> MarginalStep:
+    """The difference between two optima, and between what their certificates leave open.
+
+    With true optima v in [value, bound] and v' likewise, v' − v is at most bound' − value and at least value' − bound;
+    minimising, both turn round.  More of a limit, or of a choice, can't be worse.
+    """
+    plan = answer.plan
+    nothing: dict[str, Any] = {"changes": dict(changes), "amount": step.amount, "status": answer.status}
+    if plan is None:
+        empty = dict.fromkeys(
+            ("change", "change_low", "change_high", "per_unit", "money_per_year", "plan_cost_change_per_year")
+        )
+        return MarginalStep(**nothing, **empty, told=answer.status == "infeasible")
+    old, new = base.certificate, plan.certificate
+    change, low, high = new.value - old.value, new.value - old.bound, new.bound - old.value
+    if old.sense == "minimise":
+        change, low, high = -change, old.bound - new.value, old.value - new.bound
+    if step.kind != "input":  # a smaller set of plans holds no better one
+        low, high = (max(low, 0.0), high) if sign > 0 else (low, min(high, 0.0))
+        change = max(change, 0.0) if sign > 0 else min(change, 0.0)
+    told = low > 0 or high < 0 or low == high == 0
+    old_cost, new_cost = base.evaluation.cost_per_year, plan.evaluation.cost_per_year
+    return MarginalStep(
+        **nothing,
+        change=change,
+        change_low=low,
+        change_high=high,
+        told=told,
+        per_unit=change / step.amount,
+        money_per_year=_worth(old, base, change) if told else None,
+        plan_cost_change_per_year=None if old_cost is None or new_cost is None else new_cost - old_cost,
+    )
+
+
+def _worth(old: Certificate, base: Plan, change: float) -> float | None:
+    """Money per year saved at the goodput of the old optimum; None where the objective does not price goodput."""
+    if old.objective == "cost":
+        return change
+    if old.objective == "goodput_per_dollar":
+        hours = base.evaluation.goodput * HOURS_PER_YEAR
+        return hours / old.value - hours / (old.value + change)
+    return None
