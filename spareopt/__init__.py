@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
     from spareopt.instance import Instance
+    from spareopt.map_result import StrategyMap, read_map, write_map
+    from spareopt.mapping import strategy_map
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -35,6 +37,7 @@ _HOMES = {
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
+    "StrategyMap": "map_result",
     "Trace": "simulation.trace",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
@@ -42,12 +45,15 @@ _HOMES = {
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
+    "read_map": "map_result",
     "read_plan": "store",
     "read_comparison": "simulation.store",
     "read_simulation": "simulation.store",
     "read_trace": "simulation.trace",
     "simulate": "simulation.simulate",
     "solve": "optimise",
+    "strategy_map": "mapping",
+    "write_map": "map_result",
     "write_plan": "store",
     "write_simulation": "simulation.store",
 }
@@ -64,6 +70,7 @@ __all__ = [
     "Simulation",
     "SolverError",
     "SpareoptError",
+    "StrategyMap",
     "Trace",
     "ZoneChoice",
     "compare",
@@ -72,11 +79,14 @@ __all__ = [
     "read_comparison",
     "read_decisions",
     "read_instance",
+    "read_map",
     "read_plan",
     "read_simulation",
     "read_trace",
     "simulate",
     "solve",
+    "strategy_map",
+    "write_map",
     "write_plan",
     "write_simulation",
 ]
