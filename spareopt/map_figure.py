@@ -10,7 +10,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
+from matplotlib.patches import Patch, PathPatch, Rectangle
+from matplotlib.path import Path as MplPath
 
 from spareopt.map_result import CLOSE, MapAxis, StrategyMap
 from spareopt.map_text import letters, tick
@@ -19,9 +20,11 @@ from spareopt.wording import percent
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALETTE = ("#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999")
-"""Of Okabe and Ito (2008), which colour-blind readers tell apart; letters tell strategies apart beyond eight."""
-NOTHING = "#FFFFFF"
+PALETTE = (
+    "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999",
+    "#DDCC77", "#882255", "#44AA99", "#332288",
+)  # fmt: skip
+"""Eight of Okabe and Ito (2008), which colour-blind readers tell apart, four more of Tol; then letters must do."""
 STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -31,8 +34,8 @@ STYLE: Any = {
     "svg.hashsalt": "spareopt",
     "svg.fonttype": "path",
 }
-MOST_TICKS = 9
-LABELLED_FROM = 0.03
+MOST_TICKS = 8
+LABELLED_FROM = 0.05
 """Share of a map from which a region is named in it."""
 
 
@@ -60,7 +63,7 @@ def draw_maps(
         called = {name: (names or {}).get(name, name) for name in used}
         columns = min(columns, len(panels))
         rows = -(-len(panels) // columns)
-        figure = Figure(figsize=(4.6 * columns + (2.2 if len(panels) == 1 else 0.0), 3.3 * rows + 0.7))
+        figure = Figure(figsize=(4.6 * columns + (2.2 if len(panels) == 1 else 0.0), 3.3 * rows + 0.9))
         FigureCanvasAgg(figure)
         figure.set_layout_engine("constrained")
         for place, (title, result) in enumerate(panels):
@@ -94,7 +97,7 @@ def draw_maps(
         if len(panels) == 1:
             figure.legend(handles=handles, loc="outside right upper", frameon=False)
         else:
-            figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
+            figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5), frameon=False)
         options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
         figure.savefig(path, **options)
 
@@ -116,13 +119,12 @@ def _draw(axes: Axes, result: StrategyMap, colours: dict[str, str], labels: dict
     width, height = len(result.x.values), len(result.y.values)
     won: dict[str, list[tuple[int, int]]] = {}
     for cell in result.cells:
-        colour = NOTHING if cell.winner is None else colours[cell.winner]
-        axes.add_patch(_square(cell.x, cell.y, facecolor=colour, edgecolor=colour, linewidth=0.3))
         if cell.winner is not None:
             won.setdefault(cell.winner, []).append((cell.x, cell.y))
-    for cell in result.cells:
-        if cell.margin is not None and cell.margin < CLOSE:
-            axes.add_patch(_square(cell.x, cell.y, facecolor="none", edgecolor="#404040", hatch="////", linewidth=0.0))
+    for name, places in won.items():
+        _fill(axes, places, facecolor=colours[name], edgecolor=colours[name], linewidth=0.3)
+    close = [(cell.x, cell.y) for cell in result.cells if cell.margin is not None and cell.margin < CLOSE]
+    _fill(axes, close, facecolor="none", edgecolor="#404040", hatch="////", linewidth=0.0)
     _borders(axes, result)
     for cell in result.cells:
         if cell.given:
@@ -149,14 +151,37 @@ def _square(x: int, y: int, **options: Any) -> Rectangle:
     return Rectangle((x - 0.5, y - 0.5), 1.0, 1.0, **options)
 
 
+def _fill(axes: Axes, places: list[tuple[int, int]], **options: Any) -> None:
+    """Fill cells, neighbours in a row as one piece: a picture of some kilobytes."""
+    own = set(places)
+    corners: list[tuple[float, float]] = []
+    codes: list[Any] = []
+    for x, y in places:
+        if (x - 1, y) in own:
+            continue
+        end = x
+        while (end + 1, y) in own:
+            end += 1
+        left, right, low, high = x - 0.5, end + 0.5, y - 0.5, y + 0.5
+        corners += [(left, low), (right, low), (right, high), (left, high), (left, low)]
+        codes += [MplPath.MOVETO, MplPath.LINETO, MplPath.LINETO, MplPath.LINETO, MplPath.CLOSEPOLY]
+    if corners:
+        axes.add_patch(PathPatch(MplPath(corners, codes), **options))
+
+
 def _borders(axes: Axes, result: StrategyMap) -> None:
     """A line between cells that different strategies win."""
+    xs: list[float] = []
+    ys: list[float] = []
     for (x, y), cell in result.by_place.items():
         right, above = result.by_place.get((x + 1, y)), result.by_place.get((x, y + 1))
         if right is not None and right.winner != cell.winner:
-            axes.plot([x + 0.5, x + 0.5], [y - 0.5, y + 0.5], color="black", linewidth=0.9)
+            xs += [x + 0.5, x + 0.5, np.nan]
+            ys += [y - 0.5, y + 0.5, np.nan]
         if above is not None and above.winner != cell.winner:
-            axes.plot([x - 0.5, x + 0.5], [y + 0.5, y + 0.5], color="black", linewidth=0.9)
+            xs += [x - 0.5, x + 0.5, np.nan]
+            ys += [y + 0.5, y + 0.5, np.nan]
+    axes.plot(xs, ys, color="black", linewidth=0.9)
 
 
 def _middle(places: list[tuple[int, int]]) -> tuple[int, int]:

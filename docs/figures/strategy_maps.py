@@ -24,7 +24,7 @@ PUBLISHED = {
     "block-18, I=0": "18/18", "block-18, I=1": "18/16",
 }  # fmt: skip
 """The paper's names: GPUs of a block / working ones of them."""
-FREE_I = {f"block-72, I={spares}": f"72/{72 - 2 * spares}" for spares in (1, 2, 3)}
+FREE_I = {f"block-72, I={spares}": f"72/{72 - 2 * spares}" for spares in range(9)}
 NO_LLM: dict[str, Any] = {"llm_scale": None}
 NO_HARDWARE: dict[str, Any] = {"hardware_scale": None}
 NO_PLACEMENT: dict[str, Any] = {"placement_group": None}
