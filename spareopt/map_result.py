@@ -83,7 +83,8 @@ class StrategyMap(BaseModel):
     x: MapAxis
     y: MapAxis
     strategies: tuple[str, ...]
-    """In the order in which they were given; or, with all decisions free, those that win or come second somewhere."""
+    """In the order in which they were given; with all decisions free the winners first, and of more than 26 only those
+    that win or come second somewhere."""
     grouped_by: tuple[str, ...]
     """The decisions that tell strategies apart where all are free; empty where strategies were given."""
     cells: tuple[Cell, ...]

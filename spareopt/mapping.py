@@ -330,8 +330,8 @@ def _cell(
     )
 
 
-def _who_matters(cells: Iterable[Cell]) -> tuple[str, ...]:
-    """The groups that win or come second somewhere, the winners first by how often they win."""
+def _who_matters(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """The groups that win, by how often, then those that come second somewhere, then all others if they are few."""
     won: dict[str, int] = {}
     for cell in cells:
         if cell.winner is not None:
@@ -340,7 +340,9 @@ def _who_matters(cells: Iterable[Cell]) -> tuple[str, ...]:
         message = f"{len(won)} strategies win somewhere, a map can show {MOST_WINNERS}; group by fewer decisions"
         raise InputError("map", [Fault("by", message)])
     second = dict.fromkeys(cell.runner_up for cell in cells if cell.runner_up is not None)
-    return (*sorted(won, key=lambda name: -won[name]), *(name for name in second if name not in won))
+    names = dict.fromkeys([*sorted(won, key=lambda name: -won[name]), *second])
+    every = names | dict.fromkeys(name for cell in cells for name in cell.values)
+    return tuple(every if len(every) <= MOST_WINNERS else names)
 
 
 def _kept(cell: Cell, names: tuple[str, ...]) -> Cell:
