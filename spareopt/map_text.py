@@ -38,15 +38,12 @@ def map_text(result: StrategyMap, instance: Instance) -> str:
 
 def axis_name(axis: MapAxis) -> str:
     """The paths of an axis with their values' ends, what was given in brackets."""
-    words = []
-    for place, path in enumerate(axis.paths):
-        if axis.shown:
-            words.append(f"{path} {tick(axis, 0, place)} to {tick(axis, -1, place)}")
-        else:
-            words.append(path)
-    given = f" ({short(axis.values[0])} to {short(axis.values[-1])})" if _multiples(axis) or not axis.shown else ""
+    ends = f"{short(axis.values[0])} to {short(axis.values[-1])}" if len(axis.values) > 1 else short(axis.values[0])
     spacing = {"log": ", in equal ratios", "even": ", in equal steps"}.get(axis.spacing, "")
-    return f"{', '.join(words)}{given}{spacing}"
+    if not (axis.shown and _multiples(axis)):
+        return f"{', '.join(axis.paths)}: {ends}{spacing}"
+    words = [f"{path} {tick(axis, 0, place)} to {tick(axis, -1, place)}" for place, path in enumerate(axis.paths)]
+    return f"{', '.join(words)} ({ends}){spacing}"
 
 
 def _multiples(axis: MapAxis) -> bool:
@@ -55,7 +52,7 @@ def _multiples(axis: MapAxis) -> bool:
 
 def tick(axis: MapAxis, place: int, path: int = 0) -> str:
     """One value of an axis for people: what the path comes to, or what was given."""
-    return short(axis.shown[path][place] if axis.shown else axis.values[place])
+    return short(axis.shown[path][place] if axis.shown and _multiples(axis) else axis.values[place])
 
 
 def short(text: str) -> str:
@@ -158,7 +155,9 @@ def _summary(result: StrategyMap, instance: Instance) -> list[str]:
         lines.append(f"[ ] marks the instance as given: {here.winner}{margin}.")
     without = sum(cell.winner is None for cell in cells)
     if without:
-        lines.append(f"{NO_PLAN} marks {without:,} cells without a plan that does useful work within all limits.")
+        lines.append(
+            f"{NO_PLAN} marks {without:,} cell{'s' * (without > 1)} without a plan that does useful work within all limits."
+        )
     if not result.complete:
         total = len(result.x.values) * len(result.y.values)
         lines.append(f"Interrupted: {len(cells):,} of {total:,} cells are scored, the others are marked {NOT_SCORED}.")

@@ -380,10 +380,14 @@ def _map_axis(axis: Axis, data: Sequence[dict[str, Any]], width: int, horizontal
     shown = []
     for path in axis.paths if axis.paths != (SCENARIO,) else ():
         texts: list[set[str]] = [set() for _ in axis.values]
+        hidden = False  # such as an MTBF where the instance states a rate
         for place, resolved in enumerate(data):
             row, column = divmod(place, width)
-            texts[column if horizontal else row].add(_quantity(value_at(resolved, path)))
-        if all(len(found) == 1 for found in texts):
+            at = column if horizontal else row
+            found_there = value_at(resolved, path)
+            hidden |= found_there is None and axis.values[at] is not None
+            texts[at].add(_quantity(found_there))
+        if not hidden and all(len(found) == 1 for found in texts):
             shown.append(tuple(found.pop() for found in texts))
     whole = tuple(shown) if len(shown) == len(axis.paths) else ()
     return MapAxis(paths=axis.paths, values=axis.texts, shown=whole, spacing=axis.spacing)

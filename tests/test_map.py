@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, map_figure, map_result
+from spareopt import cli, map_figure, map_result, map_text
 from spareopt.errors import InputError
 from spareopt.map_result import StrategyMap
 from spareopt.mapping import read_strategies
@@ -322,6 +322,17 @@ def test_what_can_not_be_mapped_is_refused(words: tuple[str, ...], said: str) ->
     """Proves that each wrong request ends with exit code 2 and words that say what was expected."""
     result = run(*CALL, *words)
     assert result.exit_code == 2 and said in result.stderr, result.stderr
+
+
+def test_an_axis_shows_what_its_values_come_to() -> None:
+    """Proves that multiples are told in the unit of the field, and by themselves where the instance states a rate."""
+    published = spareopt.read_instance("meta-2026", scenarios=["six-strategies"])
+    result = spareopt.strategy_map(published, "failures.rack.mtbf=0.5x", f"{TRAY}=1 d,2 d", model="first-order")
+    assert (result.x.shown, result.y.shown) == ((("5000 h",),), (("24 h", "48 h"),))
+    rates = spareopt.read_instance("academic-1k")
+    result = spareopt.strategy_map(rates, "failures.tray.mtbf=2x", "power.pue=1.1,1.3", by=["repair_plan"])
+    assert result.x.shown == () and map_text.tick(result.x, 0) == "2x"
+    assert map_text.axis_name(result.y) == "power.pue: 1.1 to 1.3"
 
 
 def test_strategy_files_are_checked(tmp_path: Path) -> None:
