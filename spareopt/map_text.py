@@ -155,9 +155,7 @@ def _summary(result: StrategyMap, instance: Instance) -> list[str]:
         lines.append(f"[ ] marks the instance as given: {here.winner}{margin}.")
     without = sum(cell.winner is None for cell in cells)
     if without:
-        lines.append(
-            f"{NO_PLAN} marks {without:,} cell{'s' * (without > 1)} without a plan that does useful work within all limits."
-        )
+        lines.append(f"{NO_PLAN} marks {without:,} cell{'s' * (without > 1)} without a useful plan within all limits.")
     if not result.complete:
         total = len(result.x.values) * len(result.y.values)
         lines.append(f"Interrupted: {len(cells):,} of {total:,} cells are scored, the others are marked {NOT_SCORED}.")
