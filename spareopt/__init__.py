@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from spareopt.exposure import Tornado, tornado
     from spareopt.instance import Instance
     from spareopt.marginal import MarginalValues, marginal_values
+    from spareopt.map_result import StrategyMap, read_map, write_map
+    from spareopt.mapping import strategy_map
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -46,6 +48,7 @@ _HOMES = {
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
+    "StrategyMap": "map_result",
     "Trace": "simulation.trace",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
@@ -54,6 +57,7 @@ _HOMES = {
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
+    "read_map": "map_result",
     "read_plan": "store",
     "read_comparison": "simulation.store",
     "read_robust": "robust_store",
@@ -64,6 +68,8 @@ _HOMES = {
     "solve": "optimise",
     "undominated": "selection",
     "solve_robust": "robust",
+    "strategy_map": "mapping",
+    "write_map": "map_result",
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
@@ -97,6 +103,7 @@ __all__ = [
     "SolverError",
     "SpareoptError",
     "Tornado",
+    "StrategyMap",
     "Trace",
     "ZoneChoice",
     "compare",
@@ -110,6 +117,7 @@ __all__ = [
     "read_frontier",
     "read_instance",
     "read_marginal_values",
+    "read_map",
     "read_plan",
     "read_robust",
     "read_simulation",
@@ -122,6 +130,8 @@ __all__ = [
     "solve_robust",
     "tornado",
     "write_curve",
+    "strategy_map",
+    "write_map",
     "write_plan",
     "write_robust",
     "write_simulation",

@@ -58,6 +58,21 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
         raise OverrideError(path, f"{'.'.join(done)} holds a single value, not fields")
 
 
+def value_at(data: dict[str, Any], path: str) -> Any:
+    """What stands at ``path`` of plain instance data; None where there is nothing."""
+    node: Any = data
+    parts = [part for part in path.split(".") if part]
+    while parts:
+        key, parts = first_key(node, parts)
+        if isinstance(node, list):
+            node = node[_place(node, key, path)]
+        elif isinstance(node, dict):
+            node = node.get(_mapping_key(node, key))
+        else:
+            return None
+    return node
+
+
 def first_key(node: Any, parts: list[str]) -> tuple[str, list[str]]:
     """The key that the path begins with, and the rest; names may hold dots themselves, the longest match wins."""
     known: set[str] = set()
