@@ -17,9 +17,11 @@ Log-value, maximised or held above a target; each coupling is an over-estimate, 
   it (:math:`l_p u_p \le x_p \le h_p u_p`), and :math:`y = \sum_p y_p` with :math:`y_p \le \alpha x_p + \beta u_p`
   for its lines.
 
-Cost, minimised or capped: :math:`C = d^T n + d_o + e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that is
-only used while available.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a piece
-:math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and :math:`e^h q + q_{max} (e^x - e^h)`
+Cost, minimised or capped: :math:`C = d^T n + d_o + f e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that
+is only used while available, and :math:`f` is the share of it that counts: 1, or 0 where something else than money is
+minimised, or the ratio of two units.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a
+piece :math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and
+:math:`e^h q + q_{max} (e^x - e^h)`
 (McCormick); replacing :math:`e^x` by its tangents at l and h keeps both below it, and exact at the piece's ends.
 
 Totals of whole numbers of the candidates (racks, spare blocks) are variables of their own.  They follow from the
@@ -111,6 +113,7 @@ class Cost:
     coefficients: Array
     option_part: tuple[float, ...]
     log_edges: tuple[float, ...] = ()  # edges of the cost's pieces, for the ratio
+    energy_share: float = 1.0  # of the energy, where the cost counts in another unit, or 0 where it counts none
 
 
 @dataclass(frozen=True)
@@ -199,7 +202,8 @@ def build(selection: Selection) -> pyo.ConcreteModel:
         model.objective = pyo.Objective(expr=sum(value), sense=pyo.maximize)
         return model
     assert selection.cost is not None
-    cost = total(selection.cost.coefficients) + by_option(selection.cost.option_part) + energy
+    cost = total(selection.cost.coefficients) + by_option(selection.cost.option_part)
+    cost = cost + selection.cost.energy_share * energy
     if selection.goal == "cost":
         model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
         return model

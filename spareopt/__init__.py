@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
@@ -27,6 +28,7 @@ _HOMES = {
     "Comparison": "simulation.result",
     "Decisions": "decisions",
     "Evaluation": "evaluation",
+    "Infeasibility": "conflicts",
     "InfeasibleError": "errors",
     "InputError": "errors",
     "Instance": "instance",
@@ -39,9 +41,11 @@ _HOMES = {
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
     "evaluate": "evaluation",
+    "explain_infeasible": "conflicts",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
+    "read_infeasibility": "conflicts",
     "read_plan": "store",
     "read_comparison": "simulation.store",
     "read_simulation": "simulation.store",
@@ -56,6 +60,7 @@ __all__ = [
     "Comparison",
     "Decisions",
     "Evaluation",
+    "Infeasibility",
     "InfeasibleError",
     "InputError",
     "Instance",
@@ -68,9 +73,11 @@ __all__ = [
     "ZoneChoice",
     "compare",
     "evaluate",
+    "explain_infeasible",
     "one_step_away",
     "read_comparison",
     "read_decisions",
+    "read_infeasibility",
     "read_instance",
     "read_plan",
     "read_simulation",

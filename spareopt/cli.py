@@ -67,10 +67,14 @@ def solve(
 
     if output is not None:
         store.check_new_folder(output)
-    with Progress(instance) as progress:
-        plan = optimise.solve(
-            instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
-        )
+    try:
+        with Progress(instance) as progress:
+            plan = optimise.solve(
+                instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
+            )
+    except InfeasibleError as error:
+        scored = "" if model == "exact" else f" --model {model}"
+        raise InfeasibleError(f"{error}\nNext: spareopt explain {given}{scored}") from None
     not_written = None
     if output is not None:
         try:
