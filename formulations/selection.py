@@ -17,9 +17,11 @@ Log-value, maximised or held above a target; each coupling is an over-estimate, 
   it (:math:`l_p u_p \le x_p \le h_p u_p`), and :math:`y = \sum_p y_p` with :math:`y_p \le \alpha x_p + \beta u_p`
   for its lines.
 
-Cost, minimised or capped: :math:`C = d^T n + d_o + e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that is
-only used while available.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a piece
-:math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and :math:`e^h q + q_{max} (e^x - e^h)`
+Cost, minimised or capped: :math:`C = d^T n + d_o + f e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that
+is only used while available, and :math:`f` is the share of it that counts: 1, or 0 where something else than money is
+minimised, or the ratio of two units.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a
+piece :math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and
+:math:`e^h q + q_{max} (e^x - e^h)`
 (McCormick); replacing :math:`e^x` by its tangents at l and h keeps both below it, and exact at the piece's ends.
 
 Totals of whole numbers of the candidates (racks, spare blocks) are variables of their own.  They follow from the
@@ -114,6 +116,7 @@ class Cost:
     option_part: tuple[float, ...]
     edges: tuple[float, ...] = ()  # of the cost's pieces, for the ratio
     closed: tuple[int, ...] = ()  # pieces between edges in which no plan wanted is
+    energy_share: float = 1.0  # of the energy, where the cost counts in another unit, or 0 where it counts none
 
 
 @dataclass(frozen=True)
@@ -159,8 +162,8 @@ def build(selection: Selection) -> pyo.ConcreteModel:
         model.objective = pyo.Objective(expr=sum(value), sense=pyo.maximize)
         return model
     assert selection.cost is not None
-    spent = _total(model, selection.cost.coefficients)
-    cost = spent + _by_option(model, selection.cost.option_part) + energy
+    spent = _total(model, selection.cost.coefficients) + _by_option(model, selection.cost.option_part)
+    cost = spent + selection.cost.energy_share * energy
     if selection.goal == "cost":
         model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
         return model

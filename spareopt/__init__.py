@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.efficient import Frontier, frontier
@@ -16,17 +17,17 @@ if TYPE_CHECKING:
     from spareopt.evaluation import Evaluation, evaluate
     from spareopt.exposure import Tornado, tornado
     from spareopt.instance import Instance
-    from spareopt.marginal import MarginalValues, marginal_values
     from spareopt.map_result import StrategyMap, read_map, write_map
     from spareopt.mapping import strategy_map
+    from spareopt.marginal import MarginalValues, marginal_values
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
-    from spareopt.selected import Selected
-    from spareopt.selection import select, undominated
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
+    from spareopt.selected import Selected
+    from spareopt.selection import select, undominated
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -37,6 +38,7 @@ _HOMES = {
     "Comparison": "simulation.result",
     "Decisions": "decisions",
     "Evaluation": "evaluation",
+    "Infeasibility": "conflicts",
     "InfeasibleError": "errors",
     "InputError": "errors",
     "Instance": "instance",
@@ -54,10 +56,12 @@ _HOMES = {
     "compare": "simulation.simulate",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "explain_infeasible": "conflicts",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
     "read_map": "map_result",
+    "read_infeasibility": "conflicts",
     "read_plan": "store",
     "read_comparison": "simulation.store",
     "read_robust": "robust_store",
@@ -90,34 +94,37 @@ __all__ = [
     "Decisions",
     "Evaluation",
     "Frontier",
+    "Infeasibility",
     "InfeasibleError",
     "InputError",
     "Instance",
     "LimitError",
     "MarginalValues",
     "Plan",
-    "Selected",
     "RobustComparison",
     "RobustPlan",
+    "Selected",
     "Simulation",
     "SolverError",
     "SpareoptError",
-    "Tornado",
     "StrategyMap",
+    "Tornado",
     "Trace",
     "ZoneChoice",
     "compare",
     "compare_robust",
     "evaluate",
+    "explain_infeasible",
     "frontier",
     "marginal_values",
     "one_step_away",
     "read_comparison",
     "read_decisions",
     "read_frontier",
+    "read_infeasibility",
     "read_instance",
-    "read_marginal_values",
     "read_map",
+    "read_marginal_values",
     "read_plan",
     "read_robust",
     "read_simulation",
@@ -126,11 +133,11 @@ __all__ = [
     "select",
     "simulate",
     "solve",
-    "undominated",
     "solve_robust",
-    "tornado",
-    "write_curve",
     "strategy_map",
+    "tornado",
+    "undominated",
+    "write_curve",
     "write_map",
     "write_plan",
     "write_robust",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spareopt.cli_frontier import frontier
-from spareopt.cli_marginal import marginal
 from spareopt.cli_map import map_command
+from spareopt.cli_marginal import marginal
 from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
@@ -72,10 +72,14 @@ def solve(
 
     if output is not None:
         store.check_new_folder(output)
-    with Progress(instance) as progress:
-        plan = optimise.solve(
-            instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
-        )
+    try:
+        with Progress(instance) as progress:
+            plan = optimise.solve(
+                instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
+            )
+    except InfeasibleError as error:
+        scored = "" if model == "exact" else f" --model {model}"
+        raise InfeasibleError(f"{error}\nNext: spareopt explain {given}{scored}") from None
     not_written = None
     if output is not None:
         try:

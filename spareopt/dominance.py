@@ -30,16 +30,25 @@ CHECK_EVERY = 32  # kept rows
 COMPACT_AT = 0.25  # share of discarded rows at which the arrays are made smaller
 
 
-def prune(candidates: Candidates, schemes: Iterable[RecoveryScheme], going: Going | None = None) -> pd.Series:
+def prune(
+    candidates: Candidates,
+    schemes: Iterable[RecoveryScheme],
+    going: Going | None = None,
+    goodput: bool = True,
+) -> pd.Series:
     """For each candidate (by row), the row of a kept one that dominates it, or −1 where it is kept itself.
 
-    ``going`` is as in :func:`pareto`.
+    ``going`` is as in :func:`pareto`.  Without ``goodput`` only what the limits are on is compared: a
+    dominating candidate may do less work.
     """
-    return prune_together([candidates], [list(schemes)], going)
+    return prune_together([candidates], [list(schemes)], going, goodput)
 
 
 def prune_together(
-    versions: Sequence[Candidates], schemes: Sequence[list[RecoveryScheme]], going: Going | None = None
+    versions: Sequence[Candidates],
+    schemes: Sequence[list[RecoveryScheme]],
+    going: Going | None = None,
+    goodput: bool = True,
 ) -> pd.Series:
     """As :func:`prune`, for candidates that several versions of an instance score in tables with the same rows.
 
@@ -49,7 +58,7 @@ def prune_together(
     dominated_by = pd.Series(-1, index=table.index)
     for z, rows in table.groupby("zone", sort=True):
         keys = [
-            _comparison_keys(candidates, int(z), candidates.table.loc[rows.index], own)
+            _comparison_keys(candidates, int(z), candidates.table.loc[rows.index], own if goodput else None)
             for candidates, own in zip(versions, schemes, strict=True)
         ]
         winner = pareto(np.concatenate(keys, axis=1), going)
@@ -112,8 +121,11 @@ def _merit(columns: list[Array], rows: int) -> Array:
     return merit
 
 
-def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes: list[RecoveryScheme]) -> Array:
-    """What must be no worse for a candidate of zone class ``z`` to dominate another; larger is better."""
+def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes: list[RecoveryScheme] | None) -> Array:
+    """What must be no worse for a candidate of zone class ``z`` to dominate another; larger is better.
+
+    Without schemes goodput is not compared.
+    """
     instance, table = candidates.instance, candidates.table
     limits, kind = instance.limits, instance.objective.kind
     alone = sum(zone.count for zone in instance.zones) == 1
@@ -124,12 +136,14 @@ def _comparison_keys(candidates: Candidates, z: int, rows: pd.DataFrame, schemes
     scale = rows["log_scale"].to_numpy()
 
     worth = -rows["planned_stops"].to_numpy() + (scale if alone else 0.0)
-    keys = _value_keys(candidates, z, [up + worth for up in log_up], placed, rate, schemes)
+    keys = [np.zeros(len(rows))]
+    if schemes is not None:
+        keys = _value_keys(candidates, z, [up + worth for up in log_up], placed, rate, schemes)
     if shares_repair(instance):  # what a candidate does to the others by its failed units is not compared
         columns = ["design", "racks", "intra_block_spares", "inter_block_spares"]
         alike = rows.groupby(columns, sort=True).ngroup().to_numpy(dtype=float)
         keys += [alike, -alike]
-    if not alone:
+    if not alone and schemes is not None:
         keys.append(scale)
     if limits.working_gpus.minimum is not None or limits.working_gpus.maximum is not None:
         keys.append(working)

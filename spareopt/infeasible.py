@@ -1,15 +1,12 @@
-"""Why no plan meets the limits, in words and numbers."""
+"""The short message of an infeasible instance, from its candidates alone; `spareopt.conflicts` explains it in full."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from spareopt import units
 from spareopt.candidates import Candidates, energy_cost_per_kw_year
+from spareopt.caps import Cap, bound_text, caps_of, value_text
 from spareopt.environment import log_together
 from spareopt.instance import Instance
 from spareopt.levels import shared_costs, shares_repair
@@ -21,12 +18,8 @@ def why_infeasible(candidates: Candidates) -> str:
     found = out_of_reach(candidates)
     if found:
         return "; ".join(found)
-    limits = candidates.instance.limits
-    stated = {name: getattr(limits, name) for name in ("capital", "yearly_cost", "it_power", "site_power", "floor")}
-    stated |= {"working_gpus.minimum": limits.working_gpus.minimum, "working_gpus.maximum": limits.working_gpus.maximum}
-    stated |= {"availability": limits.availability, "crews": limits.crews, "shelf_trays": limits.shelf_trays}
-    names = ", ".join(name for name, bound in stated.items() if bound is not None)
-    return f"no limit is out of reach alone, but they can't all be met together: {names}; relax one of them"
+    names = ", ".join(cap.path.removeprefix("limits.") for cap in caps_of(candidates.instance))
+    return f"the limits can't all be met together: {names}"
 
 
 def out_of_reach(candidates: Candidates) -> list[str]:
@@ -36,57 +29,66 @@ def out_of_reach(candidates: Candidates) -> list[str]:
         if not (table["zone"] == z).any():
             reasons = ", ".join(f"{reason} ({number:,})" for reason, number in candidates.excluded.items() if number)
             return [f"zone {zone.name!r} has no choice that can be built: {reasons or 'no design allows one'}"]
-    price = energy_cost_per_kw_year(instance)
-    with np.errstate(divide="ignore"):
-        table = table.assign(
-            log_up=np.log1p(-table["unavailability"] * (not candidates.site.shrinks)),
-            own_crews=table["crews"].fillna(0.0) * (not shares_repair(instance)),
-            own_shelf=table["shelf_trays"].fillna(0.0) * (not shares_repair(instance)),
-            least_yearly=table["plan_cost_per_year"] + (price * table["blocked_power_kw"] if price else 0.0),
-        )
-    limits, pue = instance.limits, instance.power.pue
-    money = partial(units.show, kind=units.MONEY, currency=instance.currency)
-    power = partial(units.show, kind=units.POWER)
-    gpus = "{:,.0f} GPUs".format
-    shelf, crews = shared_costs(instance)
-    plans = crews + min(plan.yearly_cost for plan in instance.checkpoint_plans)
-    rows: list[tuple[str, str, float, float, float | None, Callable[[float], str]]] = [
-        ("capital", "capital", 1.0, shelf, limits.capital, money),
-        ("yearly_cost", "least_yearly", 1.0, plans, limits.yearly_cost, money),
-        ("it_power", "it_power_kw", 1.0, 0.0, limits.it_power, power),
-        ("site_power", "it_power_kw", pue, 0.0, limits.site_power, power),
-        ("floor", "racks", 1.0, 0.0, limits.floor, "{:,.0f} rack positions".format),
-        ("working_gpus.maximum", "working_gpus", 1.0, 0.0, limits.working_gpus.maximum, gpus),
-        ("crews", "own_crews", 1.0, 0.0, limits.crews, "{:,.0f} crews".format),
-        ("shelf_trays", "own_shelf", 1.0, 0.0, limits.shelf_trays, "{:,.0f} trays".format),
-    ]
     found = []
-    for name, column, factor, fixed, bound, show in rows:
-        if bound is not None:
-            least = fixed + factor * _total(instance, table, column, "min")
-            if least > bound + rounding(name, bound):
-                found.append(f"limits.{name}: the least possible is {show(least)}, the limit {show(bound)}")
-    fewest, most = limits.working_gpus.minimum, _total(instance, table, "working_gpus", "max")
-    if fewest is not None and most < fewest:
-        found.append(f"limits.working_gpus.minimum: the most possible is {gpus(most)}, the limit {gpus(fewest)}")
-    floor, down = limits.availability, _least_down(candidates, table)
-    if floor is not None and down > 1.0 - floor + rounding("availability", floor):
-        found.append(f"limits.availability: the highest possible is {1.0 - down:.12g}, the limit {floor:.12g}")
+    for cap in caps_of(instance):
+        least, exact = _least(candidates, cap)
+        stated, slack = cap.loss(cap.bound), rounding(cap.path.removeprefix("limits."), cap.bound)
+        if least is not None and least > stated + slack:
+            extreme = "least" if cap.sense == "<=" else "highest" if cap.kind == "share" else "most"
+            extreme = f"{extreme} possible is {'' if exact else 'above '}"
+            found.append(f"{cap.path}: the {extreme}{value_text(cap, least)}, the limit {bound_text(cap)}")
     return found
 
 
-def _least_down(candidates: Candidates, table: pd.DataFrame) -> float:
+def _least(candidates: Candidates, cap: Cap) -> tuple[float | None, bool]:
+    """The least loss (see :meth:`Cap.loss`) that zones can have without the other limits, and whether a plan has it.
+
+    None where the candidates alone do not say.
+    """
+    instance, table = candidates.instance, candidates.table
+    own = 0.0 if shares_repair(instance) else 1.0
+    shelf, crews = shared_costs(instance)
+    price = energy_cost_per_kw_year(instance)
+    match cap.path:
+        case "limits.capital":
+            return shelf + _total(instance, table, table["capital"]), True
+        case "limits.yearly_cost":  # as if the job were always blocked
+            energy = price * table["blocked_power_kw"] if price else 0.0
+            fixed = crews + min(plan.yearly_cost for plan in instance.checkpoint_plans)
+            return fixed + _total(instance, table, table["plan_cost_per_year"] + energy), not price
+        case "limits.it_power":
+            return _total(instance, table, table["it_power_kw"]), True
+        case "limits.site_power":
+            return instance.power.pue * _total(instance, table, table["it_power_kw"]), True
+        case "limits.floor":
+            return _total(instance, table, table["racks"]), True
+        case "limits.crews":
+            return own * _total(instance, table, table["crews"].fillna(0.0)), True
+        case "limits.shelf_trays":
+            return own * _total(instance, table, table["shelf_trays"].fillna(0.0)), True
+        case "limits.working_gpus.maximum":
+            return _total(instance, table, table["working_gpus"]), True
+        case "limits.working_gpus.minimum":
+            return _total(instance, table, -table["working_gpus"]), True
+        case "limits.availability":
+            return _least_down(candidates), True
+    return None, True
+
+
+def _least_down(candidates: Candidates) -> float:
     """1 − A if every zone had its highest availability in every state of the environment."""
-    if candidates.site.environment.single:
-        return -float(np.expm1(_total(candidates.instance, table, "log_up", "max")))
+    instance, table = candidates.instance, candidates.table
     with np.errstate(divide="ignore"):
+        if candidates.site.environment.single:
+            log_down = -np.log1p(-table["unavailability"] * (not candidates.site.shrinks))
+            return -float(np.expm1(-_total(instance, table, log_down)))
         log_up = pd.DataFrame(np.log1p(-candidates.short)).groupby(table["zone"].to_numpy()).max()
-    counts = np.array([zone.count for zone in candidates.instance.zones], dtype=float)
+    counts = np.array([zone.count for zone in instance.zones], dtype=float)
     together = log_together(candidates.site.environment, counts @ log_up.to_numpy())
     return -float(np.expm1(together))
 
 
-def _total(instance: Instance, table: pd.DataFrame, column: str, how: str) -> float:
-    """The least or greatest total of a column over all zones."""
-    extremes = table.groupby("zone")[column].agg(how)
-    return float(sum(zone.count * extremes[z] for z, zone in enumerate(instance.zones)))
+def _total(instance: Instance, table: pd.DataFrame, values: pd.Series) -> float:
+    """The least total of a number over all zones."""
+    least = values.groupby(table["zone"]).min()
+    return float(sum(zone.count * least[z] for z, zone in enumerate(instance.zones)))

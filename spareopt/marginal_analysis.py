@@ -91,8 +91,8 @@ def _spent(problem: Problem, caps: list[_Cap]) -> Array:
     """What each candidate uses of all limits, in shares of them, and costs."""
     use = sum((cap.use / max(cap.bound, SPENT) for cap in caps), np.zeros(len(problem.rows)))
     if problem.goal != "value":
-        cost = problem.spread_capital + problem.blocked_yearly_cost + problem.energy_cost
-        use = use + cost / max(float(np.abs(cost).max()), SPENT)
+        always, running, _ = problem.minimised
+        use = use + (always + running) / max(float(np.abs(always + running).max()), SPENT)
     return np.asarray(use)
 
 
@@ -202,9 +202,9 @@ def _changes(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan:
     value_gain = more(value) + np.log1p(placed) + slope * more(problem.column("rate_per_h")) + slower
     cost_gain = np.zeros(len(value))
     if problem.goal != "value":
-        assert plan.cost is not None
-        running = np.exp(plan.log_up) * more(problem.energy_cost)
-        cost_gain = -(more(problem.spread_capital + problem.blocked_yearly_cost) + running) / plan.cost
+        always, running, _ = problem.minimised
+        total = plan.cost if problem.goal == "ratio" else -plan.score
+        cost_gain = -(more(always) + np.exp(plan.log_up) * more(running)) / (abs(total or 0.0) or 1.0)
 
     instance = problem.candidates.instance
     limits, target = instance.limits, instance.objective.goodput_target

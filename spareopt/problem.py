@@ -133,6 +133,16 @@ class Problem:
         placed = self.column("placed_gpus") / self.column("working_gpus")  # with groups that shrink, those that run
         return price * placed * (self.column("it_power_kw") - self.column("blocked_power_kw"))
 
+    @property
+    def minimised(self) -> tuple[Array, Array, tuple[float, ...]]:
+        """What goal ``cost`` adds up: of each candidate always, and while the job runs; of each checkpoint plan."""
+        return self.spread_capital + self.blocked_yearly_cost, self.energy_cost, self.option_total
+
+    @property
+    def size(self) -> float | None:
+        """What counts as one of what is minimised; None: the least that any choice can have."""
+        return None
+
     @cached_property
     def spread_capital(self) -> Array:
         """Capital of each candidate per year of its amortisation; NaN where no price is given."""
@@ -170,12 +180,14 @@ class Problem:
         spread = total(self.spread_capital) + self.option_total[option] - self.option_cost[option]
         cost = None if np.isnan(spread) else spread + yearly
         feasible = log_goodput > -inf and self._within_limits(total, working, log_up, yearly, log_goodput)
-        if self.goal == "value":
-            score = log_goodput
-        else:
-            assert cost is not None
-            score = -cost if self.goal == "cost" else log_goodput + log(HOURS_PER_YEAR / cost)
+        score = self._score(log_goodput, cost)
         return Outcome(dict(counts), option, score, feasible, exp(log_goodput), cost, working, placed, rate, log_up)
+
+    def _score(self, log_goodput: float, cost: float | None) -> float:
+        if self.goal == "value":
+            return log_goodput
+        assert cost is not None
+        return -cost if self.goal == "cost" else log_goodput + log(HOURS_PER_YEAR / cost)
 
     def uniform(self) -> Outcome | None:
         """The best plan that gives all zones of the only zone class the same choice, or None."""

@@ -166,7 +166,11 @@ class Refinement:
         constant = problem.terms.site_value
         concave: tuple[ConcaveTerm, ...] = ()
         slowest = None
-        if alone:
+        target = problem.candidates.instance.objective.goodput_target
+        needed = problem.goal != "cost" or target is not None  # else goodput is neither wanted nor held to anything
+        if not needed:
+            pass
+        elif alone:
             log_value = log_value + np.log(placed) + scale
         else:
             unit = problem.extremes(placed)[1]
@@ -179,18 +183,18 @@ class Refinement:
             else:
                 closed = tuple(int(k) for k in np.flatnonzero(np.isin(levels, self.closed_scales)))
                 slowest = SlowestScale(level.astype(np.int64), levels, closed)
-        cost, energy, unit_cost = None, None, cost_unit(problem)
+        cost, energy, unit_cost, unit = None, None, cost_unit(problem), objective_unit(problem)
         if _energy_matters(problem):
             energy = self._energy(problem, unit_cost)
         if problem.goal != "value":
-            coefficients = (problem.spread_capital + problem.blocked_yearly_cost) / unit_cost
-            parts = tuple(part / unit_cost for part in problem.option_total)
+            always, running, by_option = problem.minimised
+            parts = tuple(part / unit for part in by_option)
             pieces = self._cost_pieces(problem) if problem.goal == "ratio" else []
-            edges = tuple(edge / unit_cost for edge in _edges_of(pieces))
-            cost = Cost(coefficients, parts, edges, self._closed(pieces))
+            edges = tuple(edge / unit for edge in _edges_of(pieces))
+            share = unit_cost / unit if running.any() else 0.0
+            cost = Cost(always / unit, parts, edges, self._closed(pieces), share)
         if problem.goal == "ratio":
-            constant += log(HOURS_PER_YEAR / unit_cost)
-        target = problem.candidates.instance.objective.goodput_target
+            constant += log(HOURS_PER_YEAR / unit)
         return Selection(
             group=problem.group,
             members=problem.members,
@@ -201,7 +205,7 @@ class Refinement:
             log_target=None if target is None else log(target),
             concave=concave,
             slowest=slowest,
-            rate=self._rate(problem),
+            rate=self._rate(problem) if needed else _any_rate(problem),
             budgets=tuple(_budgets(problem, unit_cost)),
             cost=cost,
             energy=energy,
@@ -275,22 +279,29 @@ def score_bound(problem: Problem, solver_bound: Array, tolerance: float) -> Arra
     """The bounds on scores that the solver's dual bounds of a selection prove."""
     slack = bound_slack(problem, tolerance)
     if problem.goal == "cost":
-        return -(solver_bound - slack) * cost_unit(problem)
+        return -(solver_bound - slack) * objective_unit(problem)
     return solver_bound + slack
 
 
 def cost_range(problem: Problem) -> tuple[float, float]:
     """The least and the greatest cost any choice can have."""
-    always_blocked = problem.spread_capital + problem.blocked_yearly_cost
-    low = problem.extremes(always_blocked)[0] + min(problem.option_total)
-    return low, problem.extremes(always_blocked + problem.energy_cost)[1] + max(problem.option_total)
+    always, running, by_option = problem.minimised
+    low = problem.extremes(always)[0] + min(by_option)
+    return low, problem.extremes(always + running)[1] + max(by_option)
 
 
 def cost_unit(problem: Problem) -> float:
     """The money in which a selection counts, so that its costs are near one."""
-    if problem.goal != "value":
+    if problem.size is not None and problem.minimised[1].any():
+        return problem.size
+    if problem.goal != "value" and problem.size is None:
         return max(cost_range(problem)[0], 1.0)
     return max(problem.candidates.instance.limits.yearly_cost or 1.0, 1.0)
+
+
+def objective_unit(problem: Problem) -> float:
+    """The unit in which a selection counts what it minimises."""
+    return cost_unit(problem) if problem.size is None else problem.size
 
 
 def rate_range(problem: Problem) -> tuple[float, float]:
@@ -331,7 +342,8 @@ def _underestimate(problem: Problem, piece: Interval) -> float:
 
 def _energy_matters(problem: Problem) -> bool:
     limited = problem.candidates.instance.limits.yearly_cost is not None
-    return bool(problem.energy_cost.any()) and (limited or problem.goal != "value")
+    counted = problem.goal != "value" and bool(problem.minimised[1].any())
+    return bool(problem.energy_cost.any()) and (limited or counted)
 
 
 def _pieces(scheme: RateTerm, option: int, low: float, high: float, points: Points) -> list[Piece]:
@@ -343,6 +355,13 @@ def _pieces(scheme: RateTerm, option: int, low: float, high: float, points: Poin
         return [Piece(option, low, high, tuple(lines))]
     edges = _edges(low, high, points)
     return [Piece(option, left, right, tuple(scheme.over_estimators(left, right))) for left, right in pairwise(edges)]
+
+
+def _any_rate(problem: Problem) -> RateCoupling:
+    """The rate where nothing depends on it: it only goes with the checkpoint plan."""
+    low, high = rate_range(problem)
+    pieces = tuple(Piece(option, low, high, ()) for option in range(len(problem.schemes)))
+    return RateCoupling(problem.column("rate_per_h"), problem.terms.site[1], pieces)
 
 
 def _totals(problem: Problem) -> tuple[NDArray[np.int64], ...]:

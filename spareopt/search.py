@@ -112,6 +112,7 @@ class Search:
         self.log = ""
         self.model: Any = None
         self.infeasible = False
+        self.feasibility_tolerance = FEASIBILITY_TOLERANCE
         self._reported = 0.0
         self._tilted_at: Outcome | None = None
 
@@ -165,7 +166,7 @@ class Search:
             if self.problem.terms.coupled and len(self.refinement.excluded) >= MOST_EXCLUDED:
                 self.best = self.best or self.problem.uniform()
                 self._polish()
-                if self._closed() or self._score_all():
+                if self._closed() or self.score_all():
                     self.status = PROVEN
                 return
 
@@ -189,7 +190,7 @@ class Search:
                         self.best, better = outcome, True
         self.bound = max(self.bound, self.value)
 
-    def _score_all(self) -> bool:
+    def score_all(self) -> bool:
         """Score every plan that is left, where they are few; whether that was done."""
         problem = self.problem
         classes = [np.flatnonzero(problem.group == z) for z in range(len(problem.members))]
@@ -239,7 +240,7 @@ class Search:
             abs_gap=self._tolerance(),
             time_limit=remaining,
             seed=self.seed,
-            feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            feasibility_tolerance=self.feasibility_tolerance,
             start=start,
             options={"mip_allow_restart": False},  # restarts cost more than they save on these models
             on_progress=self._solver_progress,
@@ -247,7 +248,7 @@ class Search:
         self.model = model
         self.log += f"=== selection {self.rounds + 1}\n{record.log}\n"
         if record.bound is not None:
-            free = float(score_bound(self.problem, np.array(record.bound), FEASIBILITY_TOLERANCE))
+            free = float(score_bound(self.problem, np.array(record.bound), self.feasibility_tolerance))
             self.bound = min(self.bound, max(free, self.value))
         return record
 
@@ -302,12 +303,12 @@ class Search:
             cases,
             list(model.n.values()),
             time_limit=self.remaining(),
-            feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            feasibility_tolerance=self.feasibility_tolerance,
         )
         for i, relaxation in enumerate(relaxations):
             if relaxation is not None:
                 with_each = np.append(relaxation.reduced_costs, 0.0) + relaxation.bound
-                scores = score_bound(self.problem, with_each, FEASIBILITY_TOLERANCE)
+                scores = score_bound(self.problem, with_each, self.feasibility_tolerance)
                 worth[i], bounds[i] = scores[:-1], scores[-1]
         return worth, bounds
 
@@ -328,7 +329,7 @@ class Search:
                 abs_gap=tolerance,
                 time_limit=self.remaining(),
                 seed=self.seed,
-                feasibility_tolerance=FEASIBILITY_TOLERANCE,
+                feasibility_tolerance=self.feasibility_tolerance,
                 options={"mip_max_nodes": FIRST_NODES},
             )
             self.log += f"=== first plan, among {len(promising)} candidates\n{record.log}\n"

@@ -174,6 +174,7 @@ def solve_milp(
         "mip_abs_gap": abs_gap,
         "mip_feasibility_tolerance": feasibility_tolerance,
         "primal_feasibility_tolerance": feasibility_tolerance,
+        "dual_feasibility_tolerance": feasibility_tolerance,
         "log_to_console": False,
         "output_flag": True,
         **({} if time_limit is None else {"time_limit": time_limit}),

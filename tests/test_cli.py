@@ -207,10 +207,11 @@ def test_a_plan_that_can_not_be_written_is_still_printed(monkeypatch: pytest.Mon
 
 
 def test_exit_code_3_infeasible() -> None:
-    """Proves that limits no plan meets give 3 and say which."""
+    """Proves that limits no plan meets give 3, say which and what explains them, with the options as typed."""
     result = run("solve", "academic-1k", "--set", "limits.floor=1")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith("error: limits.floor: the least possible is 128 rack positions")
+    assert result.stderr.endswith("\nNext: spareopt explain academic-1k --set limits.floor=1\n")
 
 
 def test_exit_code_4_limit_with_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
