@@ -9,10 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spareopt.binding import Binds, what_binds
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
     from spareopt.evaluation import Evaluation, evaluate
     from spareopt.instance import Instance
+    from spareopt.near import NearOptimal, near_optimal
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -22,8 +24,10 @@ if TYPE_CHECKING:
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
+    from spareopt.why_not import WhyNot, why_not
 
 _HOMES = {
+    "Binds": "binding",
     "Comparison": "simulation.result",
     "Decisions": "decisions",
     "Evaluation": "evaluation",
@@ -31,14 +35,17 @@ _HOMES = {
     "InputError": "errors",
     "Instance": "instance",
     "LimitError": "errors",
+    "NearOptimal": "near",
     "Plan": "plan",
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
     "Trace": "simulation.trace",
+    "WhyNot": "why_not",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
     "evaluate": "evaluation",
+    "near_optimal": "near",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
@@ -48,11 +55,14 @@ _HOMES = {
     "read_trace": "simulation.trace",
     "simulate": "simulation.simulate",
     "solve": "optimise",
+    "what_binds": "binding",
+    "why_not": "why_not",
     "write_plan": "store",
     "write_simulation": "simulation.store",
 }
 
 __all__ = [
+    "Binds",
     "Comparison",
     "Decisions",
     "Evaluation",
@@ -60,14 +70,17 @@ __all__ = [
     "InputError",
     "Instance",
     "LimitError",
+    "NearOptimal",
     "Plan",
     "Simulation",
     "SolverError",
     "SpareoptError",
     "Trace",
+    "WhyNot",
     "ZoneChoice",
     "compare",
     "evaluate",
+    "near_optimal",
     "one_step_away",
     "read_comparison",
     "read_decisions",
@@ -77,6 +90,8 @@ __all__ = [
     "read_trace",
     "simulate",
     "solve",
+    "what_binds",
+    "why_not",
     "write_plan",
     "write_simulation",
 ]

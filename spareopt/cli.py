@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_explain import explain
 from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
 from spareopt.cli_simulate import simulate
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
@@ -308,3 +309,4 @@ def new(file: str, template: str) -> None:
 
 
 main.add_command(simulate)
+main.add_command(explain)
