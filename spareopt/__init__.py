@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from spareopt.alternatives import WhyNot, why_not
     from spareopt.binding import Binds, what_binds
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
-    from spareopt.why_not import WhyNot, why_not
 
 _HOMES = {
     "Binds": "binding",
@@ -41,7 +41,7 @@ _HOMES = {
     "SolverError": "errors",
     "SpareoptError": "errors",
     "Trace": "simulation.trace",
-    "WhyNot": "why_not",
+    "WhyNot": "alternatives",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
     "evaluate": "evaluation",
@@ -56,7 +56,7 @@ _HOMES = {
     "simulate": "simulation.simulate",
     "solve": "optimise",
     "what_binds": "binding",
-    "why_not": "why_not",
+    "why_not": "alternatives",
     "write_plan": "store",
     "write_simulation": "simulation.store",
 }

@@ -12,10 +12,10 @@ from spareopt.errors import Fault, InfeasibleError, InputError, StoppedError
 from spareopt.exits import LIMIT_WITH_PLAN, emit
 
 if TYPE_CHECKING:
+    from spareopt.alternatives import WhyNot
     from spareopt.decisions import Decisions
     from spareopt.instance import Instance
     from spareopt.plan import Plan
-    from spareopt.why_not import WhyNot
 
 
 @click.command()
@@ -66,6 +66,7 @@ def explain(
 ) -> None:
     """Explain the best plan of INSTANCE: what binds it, what is nearly as good, why not something else."""
     from spareopt import optimise  # noqa: PLC0415
+    from spareopt.alternatives import why_not  # noqa: PLC0415
     from spareopt.binding import what_binds  # noqa: PLC0415
     from spareopt.decisions import Decisions  # noqa: PLC0415
     from spareopt.explain_text import explanation_text  # noqa: PLC0415
@@ -73,7 +74,6 @@ def explain(
     from spareopt.plan import INTERRUPTED as SOLVE_INTERRUPTED  # noqa: PLC0415
     from spareopt.plan import PROVEN  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
-    from spareopt.why_not import why_not  # noqa: PLC0415
 
     share = _share(within)
     asked = [(question, _question(instance, question, model)) for question in questions]
@@ -129,8 +129,8 @@ def _share(within: str) -> float:
 
 def _question(instance: Instance, question: str, model: Any) -> str | Decisions:
     """Decisions to be forced (as text, checked), or those of a plan.  Raises InputError."""
+    from spareopt.alternatives import read_forced  # noqa: PLC0415
     from spareopt.evaluation import evaluate  # noqa: PLC0415
-    from spareopt.why_not import read_forced  # noqa: PLC0415
 
     if "=" in question:
         read_forced(instance, question)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spareopt import wording
+from spareopt.alternatives import WhyNot
 from spareopt.binding import Binds
 from spareopt.comparison import repair_words
 from spareopt.decided import CHECKPOINT_PLAN, Value, decided
@@ -14,7 +15,6 @@ from spareopt.near import BestWith, NearOptimal, NearPlan
 from spareopt.plan import Plan
 from spareopt.report import headline
 from spareopt.score_text import LOSS_NAMES, limit_name, limit_number
-from spareopt.why_not import WhyNot
 from spareopt.wording import objective_number, plain_table, render, signed_money
 
 NAMES = {
