@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -164,10 +163,10 @@ def _next_step(given: str, instance: Instance, plan: Plan, why: list[WhyNot]) ->
     if any(item.outcome == "not known" for item in why) or plan.certificate.status == "limit reached":
         return f"Next: spareopt explain {given} --time-limit 600"
     if not why:
-        spares = plan.decisions.zones[0].intra_block_spares
-        design = next(item for item in instance.designs if item.name == plan.decisions.zones[0].design)
-        others = [value for value in design.intra_block_spares if value != spares]
-        if others:
-            return f"Next: spareopt explain {given} --why-not intra_block_spares={others[0]}"
-        return f"Next: spareopt explain {given} --why-not {shlex.quote('inter_block_spares=0')}"
+        choice = plan.decisions.zones[0]
+        design = next(item for item in instance.designs if item.name == choice.design)
+        for decision in ("intra_block_spares", "inter_block_spares"):
+            others = [value for value in getattr(design, decision) if value != getattr(choice, decision)]
+            if others:
+                return f"Next: spareopt explain {given} --why-not {decision}={others[0]}"
     return f"Next: spareopt solve {given} -o my-plan, then spareopt neighbours {given} --plan my-plan"

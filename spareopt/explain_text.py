@@ -227,7 +227,7 @@ def _plans(near: NearOptimal, instance: Instance) -> list[object]:
         money = "" if more is None or place == 0 or abs(more) < 1 else signed_money(more, instance.currency)
         table.add_row(
             f"{place + 1:,}",
-            objective_number(near.objective, plan.value, instance.currency).removesuffix(" baseline GPUs"),
+            objective_number(near.objective, plan.value, instance.currency).partition(" baseline")[0],
             _change(plan.change),
             money,
             _differences(plan, best, instance) if place else "the best",
