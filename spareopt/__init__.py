@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
+    from spareopt.alternatives import WhyNot, why_not
+    from spareopt.binding import Binds, what_binds
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.efficient import Frontier, frontier
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from spareopt.map_result import StrategyMap, read_map, write_map
     from spareopt.mapping import strategy_map
     from spareopt.marginal import MarginalValues, marginal_values
+    from spareopt.near import NearOptimal, near_optimal
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from spareopt.store import read_plan, write_plan
 
 _HOMES = {
+    "Binds": "binding",
     "Comparison": "simulation.result",
     "Decisions": "decisions",
     "Evaluation": "evaluation",
@@ -43,6 +47,7 @@ _HOMES = {
     "InputError": "errors",
     "Instance": "instance",
     "LimitError": "errors",
+    "NearOptimal": "near",
     "Plan": "plan",
     "Selected": "selected",
     "RobustComparison": "robust",
@@ -52,11 +57,13 @@ _HOMES = {
     "SpareoptError": "errors",
     "StrategyMap": "map_result",
     "Trace": "simulation.trace",
+    "WhyNot": "alternatives",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
     "compare_robust": "robust",
     "evaluate": "evaluation",
     "explain_infeasible": "conflicts",
+    "near_optimal": "near",
     "one_step_away": "neighbours",
     "read_decisions": "decisions",
     "read_instance": "reading",
@@ -74,6 +81,8 @@ _HOMES = {
     "solve_robust": "robust",
     "strategy_map": "mapping",
     "write_map": "map_result",
+    "what_binds": "binding",
+    "why_not": "alternatives",
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
@@ -90,6 +99,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Binds",
     "Comparison",
     "Decisions",
     "Evaluation",
@@ -100,6 +110,7 @@ __all__ = [
     "Instance",
     "LimitError",
     "MarginalValues",
+    "NearOptimal",
     "Plan",
     "RobustComparison",
     "RobustPlan",
@@ -110,6 +121,7 @@ __all__ = [
     "StrategyMap",
     "Tornado",
     "Trace",
+    "WhyNot",
     "ZoneChoice",
     "compare",
     "compare_robust",
@@ -117,6 +129,7 @@ __all__ = [
     "explain_infeasible",
     "frontier",
     "marginal_values",
+    "near_optimal",
     "one_step_away",
     "read_comparison",
     "read_decisions",
@@ -139,6 +152,8 @@ __all__ = [
     "undominated",
     "write_curve",
     "write_map",
+    "what_binds",
+    "why_not",
     "write_plan",
     "write_robust",
     "write_simulation",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class Candidates:
     def instance(self) -> Instance:
         """The instance that the candidates are of."""
         return self.site.instance
+
+    def only(self, keep: NDArray[np.bool_]) -> Candidates:
+        """The candidates of the rows marked, numbered anew."""
+        return replace(self, table=self.table[keep].reset_index(drop=True), short=self.short[keep])
 
     def choice(self, row: int, count: int) -> ZoneChoice:
         """The decisions of one candidate, taken by ``count`` zones of its class."""

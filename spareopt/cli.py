@@ -10,6 +10,7 @@ import click
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
+from spareopt.cli_explain import explain
 from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
@@ -323,3 +324,4 @@ main.add_command(frontier)
 main.add_command(marginal)
 main.add_command(tornado)
 main.add_command(map_command)
+main.add_command(explain)

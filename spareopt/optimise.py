@@ -8,7 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates, enumerate_candidates
 from spareopt.dominance import prune
@@ -47,6 +49,7 @@ from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, Solve
 
 WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs
 LEVELS_SHARE = 0.5  # of the time limit
+Keep = Callable[[Candidates], NDArray[np.bool_]]
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
 
 
@@ -59,11 +62,13 @@ def solve(
     model: Model = "exact",
     coarse: bool = False,
     on_progress: OnProgress | None = None,
+    keep: Keep | None = None,
 ) -> Plan:
     """The best plan of an instance, scored exactly, with a bound on every other plan.
 
     ``gap`` is the relative gap asked (0 for a proof to the last digit), ``time_limit`` is in seconds.  ``coarse``
-    starts the refinement from the roughest relaxation; the result is as good, only slower.  Raises InfeasibleError
+    starts the refinement from the roughest relaxation; the result is as good, only slower.  ``keep`` marks the rows of
+    the candidates that may be used; the proof is of the plans that they make.  Raises InfeasibleError
     (proven), LimitError or StoppedError where no plan was found in time, SolverError.
     """
     if not 0 <= gap < 1:
@@ -82,7 +87,7 @@ def solve(
         known = any(isinstance(level, _Level) for level in levels)
         if known and time_limit is not None and elapsed() > LEVELS_SHARE * time_limit:
             break  # what is left of the time is for the levels that are known; the others are bounded
-        levels.append(_level(part, model, elapsed, tell, time_limit))
+        levels.append(_level(part, model, elapsed, tell, time_limit, keep))
     usable = [level for level in levels if isinstance(level, _Level)]
     if not usable:
         raise InfeasibleError(_why_none(instance, [level for level in levels if isinstance(level, str)]))
@@ -95,7 +100,7 @@ def solve(
     if len(levels) < len(parts):
         bound = max(bound, *(carefree_bound(level.problem) for level in usable))
     if search.best is None:
-        raise _failure(search, instance, model)
+        raise _failure(search, instance, model, keep)
     problem, candidates = search.start, search.problem.candidates
     counts, option = search.best.counts, search.best.option
     plan_name = candidates.instance.checkpoint_plans[option].name
@@ -189,11 +194,14 @@ def _level(
     elapsed: Callable[[], float],
     report: OnProgress,
     time_limit: float | None,
+    keep: Keep | None = None,
 ) -> _Level | str:
     """Candidates of a level, pruned; or why it has none."""
     began = elapsed()
     report(SolveProgress("scoring candidates", began))
     candidates = enumerate_candidates(instance, model)
+    if keep is not None:
+        candidates = candidates.only(keep(candidates))
     scored = elapsed()
     if hopeless := out_of_reach(candidates):
         return "; ".join(hopeless)
@@ -326,11 +334,11 @@ def _greedy(levels: list[_Level], value: float) -> Greedy | None:
     return Greedy(decisions=decisions, value=reached, loss=abs(reached - value) / abs(value))
 
 
-def _failure(search: Search, instance: Instance, model: Model) -> SpareoptError:
+def _failure(search: Search, instance: Instance, model: Model, keep: Keep | None) -> SpareoptError:
     """Why there is no plan."""
     if search.infeasible:
         return InfeasibleError(
-            _unreachable_target(search, instance, model) or why_infeasible(search.problem.candidates)
+            _unreachable_target(search, instance, model, keep) or why_infeasible(search.problem.candidates)
         )
     if search.status == INTERRUPTED:
         return StoppedError("interrupted before any plan was found")
@@ -339,14 +347,14 @@ def _failure(search: Search, instance: Instance, model: Model) -> SpareoptError:
     return LimitError(f"the time limit of {search.time_limit:g} s was reached before any plan was found")
 
 
-def _unreachable_target(search: Search, instance: Instance, model: Model) -> str | None:
+def _unreachable_target(search: Search, instance: Instance, model: Model, keep: Keep | None) -> str | None:
     """For a goodput target, the best goodput that the other limits allow; None where they allow none."""
     target = instance.objective.goodput_target
     if target is None:
         return None
     try:
         without = instance.model_copy(update={"objective": Objective(kind="goodput")})
-        best = solve(without, seed=search.seed, model=model, time_limit=search.remaining())
+        best = solve(without, seed=search.seed, model=model, time_limit=search.remaining(), keep=keep)
     except SpareoptError:
         return None
     reach = f"within the other limits the best is {best.certificate.bound:,.1f}"

@@ -154,7 +154,7 @@ def limits_part(evaluation: Evaluation) -> list[object]:
             plan = f"{row.value:,.0f} {row.unit}" if row.violated else "yes"
             table.add_row(limit_name(row.limit), plan, "", "", "", mark)
             continue
-        show = _limit_number(row.unit, evaluation.currency)
+        show = limit_number(row.unit, evaluation.currency)
         left = "none" if not row.violated and abs(row.slack) <= 1e-9 * abs(row.bound) else show(row.slack)
         table.add_row(limit_name(row.limit), show(row.value), SENSES[row.sense], show(row.bound), left, mark)
     return ["Limits", table, ""]
@@ -165,7 +165,7 @@ def limit_name(limit: str) -> str:
     return LIMIT_NAMES.get(limit, limit.replace("_", " "))
 
 
-def _limit_number(unit: str, currency: str) -> Show:
+def limit_number(unit: str, currency: str) -> Show:
     if unit == currency:
         return lambda v: units.show(v, units.MONEY, currency)
     if unit == f"{currency} per year":

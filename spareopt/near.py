@@ -1,0 +1,470 @@
+"""Near-optimal plans: all plans within a share of the best, and the best plan with each value of each decision.
+
+Optima of spares are flat: many plans are as good as the best for every purpose, and what separates them is not the
+objective.  The plans are enumerated, not sampled (:mod:`spareopt.enumeration`).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import product
+from math import expm1, inf, log1p
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from spareopt.candidates import enumerate_candidates
+from spareopt.comparison import DECISION_FIELDS, objective_value
+from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, row_of, values_of
+from spareopt.decisions import Decisions
+from spareopt.enumeration import Enumeration, Found, OutOfTimeError, Shortlist
+from spareopt.errors import InfeasibleError, LimitError, OverloadedError, SolverError
+from spareopt.evaluation import decisions_of, evaluate
+from spareopt.infeasible import out_of_reach, why_infeasible
+from spareopt.instance import Instance
+from spareopt.levels import level_instances
+from spareopt.plan import Plan
+from spareopt.problem import Problem, build_problem
+from spareopt.schemes import Model, recovery_scheme
+from spareopt.search import OnProgress, SolveProgress
+from spareopt.units import parse_share
+
+NEAR_SCHEMA_VERSION = 1
+DEFAULT_WITHIN = 0.001
+DEFAULT_MOST = 20
+AGREEMENT = 1e-9  # relative; the sums and the evaluator do the same arithmetic in another order
+REPORT_EVERY = 0.5  # s
+GRID = ("intra_block_spares", "inter_block_spares")
+
+
+class NearPlan(BaseModel):
+    """One plan within reach of the best, scored exactly."""
+
+    model_config = ConfigDict(frozen=True)
+
+    decisions: Decisions
+    value: float
+    """The objective, in its unit."""
+    change: float
+    """Relative to the best: 0 for the best itself, below 0 for less goodput, above 0 for more cost."""
+    goodput: float
+    """Baseline GPUs."""
+    availability: float
+    capital: float | None
+    cost_per_year: float | None
+    it_power_kw: float | None
+    losses: dict[str, float]
+    """Shares of all GPU-hours, as in an evaluation."""
+
+
+class BestWith(BaseModel):
+    """The best plan with one value of one decision (or of two)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    zone: str
+    """The zone class; empty for the checkpoint plan."""
+    decisions: dict[str, Value]
+    """The decision, or the two, and its value; GPU limits in kW."""
+    value: float | None
+    """The best objective; None where no plan is found."""
+    change: float | None
+    """Relative to the best plan."""
+    within: bool | None
+    """Whether it is within the share asked; None where the time was used up before that was known."""
+    plan: Decisions | None
+    """A plan that has it."""
+
+
+class DecisionRange(BaseModel):
+    """The values of one decision that plans within the share asked have; exact even where the list of plans is cut."""
+
+    model_config = ConfigDict(frozen=True)
+
+    zone: str
+    decision: str
+    best: tuple[Value, ...]
+    """Of the best plan: several where it builds zones of the class differently."""
+    values: tuple[Value, ...]
+    offered: int
+    complete: bool
+    """False where the time was used up: other values may be within the share, too."""
+
+
+class NearOptimal(BaseModel):
+    """All plans within a share of the best, or the first of them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: Literal[1] = 1
+    instance: str
+    objective: Literal["goodput", "cost", "goodput_per_dollar"]
+    alike: bool
+    """Whether only plans are meant that build all zones of a class alike."""
+    within: float
+    best_value: float
+    """The best objective of the plans meant."""
+    plans: tuple[NearPlan, ...]
+    """Best first."""
+    number: int | None
+    """How many plans are within; None where there are more than listed and they were not counted."""
+    complete: bool
+    """Whether ``plans`` holds all of them."""
+    in_time: bool
+    """False where the time was used up: plans may be missing, better ones too."""
+    ranges: tuple[DecisionRange, ...]
+    best_with: tuple[BestWith, ...]
+    """The best plan with each value of each decision."""
+    grid: tuple[BestWith, ...]
+    """The best plan with each pair of I and R; only where zones are alike."""
+
+    def to_json(self) -> str:
+        """The result as JSON text."""
+        return self.model_dump_json(indent=2) + "\n"
+
+    def plans_table(self) -> pd.DataFrame:
+        """A row per plan and zone choice: decisions, objective, losses."""
+        rows = []
+        for place, plan in enumerate(self.plans):
+            numbers = plan.model_dump(exclude={"decisions", "losses"})
+            losses = {f"{name}_share": share for name, share in plan.losses.items()}
+            for choice in plan.decisions.zones:
+                own = choice.model_dump()
+                own["gpu_limit_kw"] = own.pop("gpu_limit")
+                rows.append(
+                    {"plan": place} | own | {CHECKPOINT_PLAN: plan.decisions.checkpoint_plan} | numbers | losses
+                )
+        return pd.DataFrame(rows)
+
+    def profile_table(self) -> pd.DataFrame:
+        """A row per value of each decision: the best objective with it, and how far that is from the best."""
+        rows = [
+            {"zone": row.zone, "decision": name, "value": value, "objective": row.value, "change": row.change,
+             "within": row.within}
+            for row in self.best_with for name, value in row.decisions.items()
+        ]  # fmt: skip
+        return pd.DataFrame(rows, columns=["zone", "decision", "value", "objective", "change", "within"])
+
+    def grid_table(self, zone: str | None = None) -> pd.DataFrame:
+        """The change of the best plan with each R (rows) and I (columns) of a zone class, the first when left out."""
+        rows = [row for row in self.grid if row.zone == (zone or self.grid[0].zone)] if self.grid else []
+        cells: dict[Value, dict[Value, float | None]] = {}
+        for row in rows:
+            cells.setdefault(row.decisions[GRID[0]], {})[row.decisions[GRID[1]]] = row.change
+        return pd.DataFrame(cells, dtype=float).rename_axis(index="R", columns="I")
+
+
+@dataclass
+class _Level:
+    """One level of what the zones share, with all its candidates."""
+
+    instance: Instance
+    enumeration: Enumeration
+
+    @property
+    def problem(self) -> Problem:
+        return self.enumeration.problem
+
+    def decisions(self, found: Found) -> Decisions:
+        plan = self.instance.checkpoint_plans[found.option].name
+        return decisions_of(self.problem.candidates, self.problem.by_row(dict(found.counts)), plan)
+
+
+@dataclass
+class _Best:
+    """The best plan of all levels."""
+
+    level: _Level
+    found: Found
+
+
+class _Clock:
+    """How long it has taken, and whether there is time left."""
+
+    def __init__(self, time_limit: float | None, report: OnProgress) -> None:
+        self.started, self.limit, self.report = time.perf_counter(), time_limit, report
+        self.phase, self._told = "", 0.0
+
+    def going(self) -> bool:
+        now = time.perf_counter() - self.started
+        if now - self._told > REPORT_EVERY:
+            self._told = now
+            self.report(SolveProgress(self.phase, now))
+        return self.limit is None or now < self.limit
+
+
+def near_optimal(
+    instance: Instance,
+    within: float | str = DEFAULT_WITHIN,
+    *,
+    alike: bool = True,
+    most: int = DEFAULT_MOST,
+    plan: Plan | None = None,
+    time_limit: float | None = None,
+    model: Model = "exact",
+    on_progress: OnProgress | None = None,
+) -> NearOptimal:
+    """All plans within a share of the best (0.001 or "0.1 %"), and the best plan with each value of each decision.
+
+    ``alike``: plans that build all zones of a class alike, all of them counted, ``most`` of them listed, best first.
+    Else each zone may be built its own way: such plans are many, and once ``most`` are found the rest is not counted;
+    ``plan``, the optimum if known, helps to find them.  Ranges of decisions are exact in both cases.  ``time_limit`` in
+    seconds.  Raises InfeasibleError, LimitError where no plan was found in time, ValueError for a bad share or number.
+    """
+    share = parse_share(within)
+    if not 0 <= share < 1:
+        raise ValueError(f"within: expected a share from 0 to below 1 such as 0.001 or '0.1 %', got {within!r}")
+    if most < 1:
+        raise ValueError(f"most: expected at least 1, got {most}")
+    clock = _Clock(time_limit, on_progress or (lambda _: None))
+    levels = _levels(instance, alike, model, clock)
+    try:
+        best = _best(levels, plan)
+    except OutOfTimeError:
+        raise LimitError(f"the time limit of {time_limit:g} s was reached before the best plan was found") from None
+    if best is None:
+        raise InfeasibleError(why_infeasible(levels[0].problem.candidates))
+    floor = _floor(levels[0].problem, best.found.score, share)
+    listed, number, in_time, best = _list(levels, best, floor, share, most, alike, clock)
+    floor = _floor(levels[0].problem, best.found.score, share)
+    profile = _Profile(levels, instance, best, floor, alike, clock)
+    rows = profile.rows()
+    grid = profile.grid() if alike else []
+    best_decisions = best.level.decisions(best.found)
+    plans = tuple(_near_plan(level, found, instance, model, best) for level, found in listed)
+    return NearOptimal(
+        instance=instance.name,
+        objective=instance.objective.kind,
+        alike=alike,
+        within=share,
+        best_value=best.level.problem.objective_value(best.found.score),
+        plans=plans,
+        number=number,
+        complete=in_time and number == len(plans),
+        in_time=in_time,
+        ranges=tuple(_ranges(instance, rows, best_decisions)),
+        best_with=tuple(rows),
+        grid=tuple(grid),
+    )
+
+
+def _floor(problem: Problem, score: float, share: float) -> float:
+    """The least score within a share of the best one."""
+    return score * (1.0 + share) if problem.goal == "cost" else score + log1p(-share)
+
+
+def _change(problem: Problem, score: float, best: float) -> float:
+    """The relative change of the objective against the best."""
+    return score / best - 1.0 if problem.goal == "cost" else expm1(score - best)
+
+
+def _levels(instance: Instance, alike: bool, model: Model, clock: _Clock) -> list[_Level]:
+    """Every level that has a candidate for each zone class, none of them left out."""
+    levels, reasons = [], []
+    for part in level_instances(instance):
+        clock.phase = "scoring candidates"
+        clock.going()
+        candidates = enumerate_candidates(part, model)
+        if hopeless := out_of_reach(candidates):
+            reasons += hopeless
+            continue
+        schemes = [recovery_scheme(part, plan, model) for plan in part.checkpoint_plans]
+        problem = build_problem(candidates, pd.Series(-1, index=candidates.table.index), schemes)
+        try:
+            problem.terms.log_states  # noqa: B018 - of crews that zones share this is the law of all units
+        except OverloadedError as error:
+            reasons += [fault.message for fault in error.faults]
+            continue
+        levels.append(_Level(part, Enumeration(problem, alike, clock.going)))
+    if not levels:
+        raise InfeasibleError("; ".join(dict.fromkeys(reasons)) or "no level of shared crews and shelf is allowed")
+    return levels
+
+
+def _best(levels: list[_Level], plan: Plan | None) -> _Best | None:
+    """The best plan of all levels; the optimum given is where the search starts."""
+    best: _Best | None = None
+    for level in levels:
+        start = None if plan is None else _as_found(level, plan.decisions)
+        floor = -inf if best is None else best.found.score
+        if start is not None and start.score > floor:
+            best, floor = _Best(level, start), start.score
+        found = level.enumeration.best(floor, {}, start=start)
+        if found is not None:
+            best = _Best(level, found)
+    return best
+
+
+def _as_found(level: _Level, decisions: Decisions) -> Found | None:
+    """A plan as an enumeration of a level names it; None where it is none of the level's plans."""
+    problem = level.problem
+    options = [plan.name for plan in level.instance.checkpoint_plans]
+    if decisions.checkpoint_plan not in options:
+        return None
+    counts: dict[int, int] = {}
+    for choice in decisions.zones:
+        row = row_of(problem.candidates, problem.table, choice)
+        if row is None:
+            return None
+        counts[row] = counts.get(row, 0) + choice.count
+    if level.enumeration.alike and any(problem.members[problem.group[c]] != n for c, n in counts.items()):
+        return None
+    option = options.index(decisions.checkpoint_plan)
+    outcome = problem.outcome(counts, option)
+    return Found(outcome.score, option, tuple(sorted(counts.items()))) if outcome.feasible else None
+
+
+def _list(
+    levels: list[_Level], best: _Best, floor: float, share: float, most: int, alike: bool, clock: _Clock
+) -> tuple[list[tuple[_Level, Found]], int | None, bool, _Best]:
+    """The best plans that reach the floor with their levels; how many reach it; whether there was time; the best."""
+    clock.phase = "listing plans"
+    listed: list[tuple[_Level, Found]] = []
+    number, more, in_time = 0, False, True
+    for level in sorted(levels, key=lambda level: level is not best.level):
+        shortlist = Shortlist(floor, most, counting=alike)
+        start = best.found if level is best.level else None
+        try:
+            level.enumeration.at_least(shortlist, start)
+        except OutOfTimeError:
+            in_time = False
+        found = shortlist.plans()
+        listed += [(level, plan) for plan in found]
+        number, more = number + shortlist.reached, more or shortlist.more
+    listed.sort(key=lambda pair: -pair[1].score)
+    if listed and listed[0][1].score > best.found.score:  # only where the time was used up before the best was found
+        best = _Best(*listed[0])
+    listed = listed[:most]
+    counted = in_time and (alike or not (more or number > len(listed)))
+    return listed, number if counted else None, in_time, best
+
+
+class _Profile:
+    """The best plan with each value of each decision."""
+
+    def __init__(
+        self, levels: list[_Level], instance: Instance, best: _Best, floor: float, alike: bool, clock: _Clock
+    ) -> None:
+        self.levels, self.instance, self.best, self.floor, self.alike = levels, instance, best, floor, alike
+        self.clock = clock
+        self._places: dict[tuple[int, str], NDArray[np.int64]] = {}
+
+    def rows(self) -> list[BestWith]:
+        """A row for each value of each decision that leaves a choice."""
+        rows = []
+        for z, zone in enumerate(self.instance.zones):
+            for decision in DECISION_FIELDS:
+                values = offered_values(self.instance, decision, zone.name)
+                if len(values) > 1:
+                    rows += [self._with(z, {decision: value}) for value in values]
+        plans = offered_values(self.instance, CHECKPOINT_PLAN)
+        if len(plans) > 1:
+            rows += [self._with(None, {CHECKPOINT_PLAN: name}) for name in plans]
+        return rows
+
+    def grid(self) -> list[BestWith]:
+        """A row for each pair of I and R, where both leave a choice."""
+        rows = []
+        for z, zone in enumerate(self.instance.zones):
+            intra, inter = (offered_values(self.instance, decision, zone.name) for decision in GRID)
+            if len(intra) > 1 and len(inter) > 1:
+                rows += [self._with(z, dict(zip(GRID, pair, strict=True))) for pair in product(intra, inter)]
+        return rows
+
+    def _with(self, z: int | None, decisions: dict[str, Value]) -> BestWith:
+        """The best plan with these decisions: of all zones of the class where they are alike, else of at least one.
+
+        Where each zone is built its own way only plans within the share asked are looked for.
+        """
+        words = ", ".join(f"{name} {value}" for name, value in decisions.items())
+        self.clock.phase = f"best plan with {words}"
+        best: tuple[_Level, Found] | None = None
+        floor, in_time = -inf if self.alike else self.floor - 1e-12 * max(1.0, abs(self.floor)), True
+        for level in self.levels:
+            start = self.best.found if level is self.best.level else None
+            try:
+                found = self._in_level(level, z, decisions, floor, start)
+            except OutOfTimeError:
+                in_time = False
+                continue
+            if found is not None:
+                best, floor = (level, found), found.score
+        zone = "" if z is None else self.instance.zones[z].name
+        if best is None:
+            within = False if in_time else None
+            return BestWith(zone=zone, decisions=decisions, value=None, change=None, within=within, plan=None)
+        level, found = best
+        near = found.score >= self.floor - 1e-12 * max(1.0, abs(self.floor))
+        return BestWith(
+            zone=zone,
+            decisions=decisions,
+            value=level.problem.objective_value(found.score),
+            change=_change(level.problem, found.score, self.best.found.score),
+            within=True if near else (False if in_time else None),
+            plan=level.decisions(found),
+        )
+
+    def _in_level(
+        self, level: _Level, z: int | None, decisions: dict[str, Value], floor: float, start: Found | None
+    ) -> Found | None:
+        if z is None:
+            names = [plan.name for plan in level.instance.checkpoint_plans]
+            (name,) = decisions.values()
+            option = names.index(str(name)) if name in names else None
+            return None if option is None else level.enumeration.best(floor, {}, option, start)
+        mask = np.ones(len(level.problem.rows), dtype=bool)
+        for decision, value in decisions.items():
+            offered = offered_values(level.instance, decision)
+            if value not in offered:
+                return None
+            mask &= self._place(level, decision) == offered.index(value)
+        return level.enumeration.best(floor, {z: mask}, start=start, any_zone=not self.alike)
+
+    def _place(self, level: _Level, decision: str) -> NDArray[np.int64]:
+        key = id(level), decision
+        if key not in self._places:
+            self._places[key] = values_of(level.problem.candidates, level.problem.table, decision)
+        return self._places[key]
+
+
+def _ranges(instance: Instance, rows: list[BestWith], best: Decisions) -> list[DecisionRange]:
+    """The values of each decision that are within the share asked."""
+    by_decision: dict[tuple[str, str], list[tuple[Value, BestWith]]] = {}
+    for row in rows:
+        ((decision, value),) = row.decisions.items()
+        by_decision.setdefault((row.zone, decision), []).append((value, row))
+    return [
+        DecisionRange(
+            zone=zone,
+            decision=decision,
+            best=tuple(in_plan(best, instance, zone, decision)),
+            values=tuple(value for value, row in found if row.within),
+            offered=len(found),
+            complete=all(row.within is not None for _, row in found),
+        )
+        for (zone, decision), found in by_decision.items()
+    ]
+
+
+def _near_plan(level: _Level, found: Found, instance: Instance, model: Model, best: _Best) -> NearPlan:
+    decisions = level.decisions(found)
+    evaluation = evaluate(instance, decisions, model=model)
+    value, ours = objective_value(instance, evaluation), level.problem.objective_value(found.score)
+    assert value is not None
+    if abs(value - ours) > AGREEMENT * abs(value) or evaluation.violated:
+        raise SolverError(f"a plan enumerated with {ours!r} is evaluated as {value!r}; please report this")
+    return NearPlan(
+        decisions=decisions,
+        value=ours,
+        change=_change(level.problem, found.score, best.found.score),
+        goodput=evaluation.goodput,
+        availability=evaluation.availability,
+        capital=evaluation.capital,
+        cost_per_year=evaluation.cost_per_year,
+        it_power_kw=evaluation.it_power_kw,
+        losses=evaluation.losses,
+    )
