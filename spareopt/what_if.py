@@ -15,7 +15,10 @@ from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
 
 Changes = Mapping[str, Any]
-"""Dotted path: new value, or a multiple of the old one such as "0.5x"; applied in order, as ``--set`` does."""
+"""Dotted path: new value, or a multiple of the old one such as "0.5x"; applied in order, as ``--set`` does.
+The key SCENARIO names a scenario."""
+SCENARIO = "scenario"
+"""The key of a change that names a scenario of the instance, applied before all other changes."""
 AnswerStatus = Literal[ProofStatus, "infeasible", "no plan in time"]
 
 
@@ -51,7 +54,11 @@ def changed(instance: Instance, changes: Changes) -> Instance:
     """The instance with changes applied, checked as if it had been read so.  Raises InputError."""
     if not changes:
         return instance
-    result = read_instance(instance.resolved(), overrides=dict(changes))
+    data, overrides = instance.resolved(), dict(changes)
+    scenario = overrides.pop(SCENARIO, None)
+    if scenario is not None:
+        data["scenarios"] = {name: {"overrides": known.overrides} for name, known in instance.scenarios.items()}
+    result = read_instance(data, scenarios=() if scenario is None else (scenario,), overrides=overrides)
     result._applied = (*instance.applied, *result.applied)
     return result
 
