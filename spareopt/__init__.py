@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
+    from spareopt.sweep_folder import read_sweep
+    from spareopt.sweeps import sweep
 
 _HOMES = {
     "Comparison": "simulation.result",
@@ -45,9 +47,11 @@ _HOMES = {
     "read_plan": "store",
     "read_comparison": "simulation.store",
     "read_simulation": "simulation.store",
+    "read_sweep": "sweep_folder",
     "read_trace": "simulation.trace",
     "simulate": "simulation.simulate",
     "solve": "optimise",
+    "sweep": "sweeps",
     "write_plan": "store",
     "write_simulation": "simulation.store",
 }
@@ -74,9 +78,11 @@ __all__ = [
     "read_instance",
     "read_plan",
     "read_simulation",
+    "read_sweep",
     "read_trace",
     "simulate",
     "solve",
+    "sweep",
     "write_plan",
     "write_simulation",
 ]

@@ -9,6 +9,7 @@ import click
 
 from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
 from spareopt.cli_simulate import simulate
+from spareopt.cli_sweep import sweep
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
     BAD_INPUT,
@@ -308,3 +309,4 @@ def new(file: str, template: str) -> None:
 
 
 main.add_command(simulate)
+main.add_command(sweep)
