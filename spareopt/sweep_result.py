@@ -56,6 +56,8 @@ DECISIONS = {
     "gpu_limit": "gpu_limit_kw",
 }
 """Decisions of a zone class that the table has: field of the zone choice, column."""
+TOTALS = {"racks": "racks", "inter_block_spares": "spare_blocks"}
+"""Sums over all zones of a class, known where its zones differ too: field of the zone choice, column."""
 assert set(DECISIONS) == set(DECISION_FIELDS)
 
 
@@ -152,6 +154,8 @@ class Sweep(BaseModel):
         zones = list(dict.fromkeys(choice.zone for *_, choices in plans for choice in choices))
         for zone in zones:
             prefix = "" if len(zones) == 1 else f"{zone}."
+            for field, column in TOTALS.items():
+                columns[prefix + column] = [_total(choices, zone, field) for *_, choices in plans]
             for field, column in DECISIONS.items():
                 columns[prefix + column] = [_same(choices, zone, field) for *_, choices in plans]
         columns["why"] = [point.why or None for point in self.points]
@@ -162,6 +166,11 @@ def _same(choices: tuple[ZoneChoice, ...], zone: str, field: str) -> Any:
     """A decision of a class of zones; None where its zones differ in it."""
     values = {getattr(choice, field) for choice in choices if choice.zone == zone}
     return values.pop() if len(values) == 1 else None
+
+
+def _total(choices: tuple[ZoneChoice, ...], zone: str, field: str) -> int | None:
+    values = [choice.count * getattr(choice, field) for choice in choices if choice.zone == zone]
+    return sum(values) if values else None
 
 
 def _series(values: list[Any]) -> pd.Series:

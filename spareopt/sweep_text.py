@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from spareopt import units
 from spareopt.plan import PROVEN
 from spareopt.sweep_result import Input, Point, Sweep, SweptAxis
-from spareopt.wording import applied_text, objective_number, percent, plain_table, prose, render
+from spareopt.wording import WIDTH, applied_text, objective_number, percent, plain_table, prose, render
 
 MOST_ROWS = 60
 """Of a printed table; the rest is in the files."""
-MOST_COLUMNS = 10
-"""Of a printed grid; more go below."""
+GAP = 2  # letters between two columns
 MOST_GRIDS = 5
-MOST_STEPS = 8
+MOST_STEPS = 6
 """Changes of a decision along an axis that are told one by one."""
 MOST_WALKS = 3
 """Ways in which a decision changes along an axis that are told."""
@@ -24,7 +24,7 @@ UNITS = {"h": units.TIME, "kW": units.POWER, "per h": units.RATE}
 NO_PLAN = "–"
 NAMES = {
     "design": "design",
-    "racks": "racks per zone",
+    "racks": "racks in all",
     "intra_block_spares": "I, spare trays per block",
     "inter_block_spares": "R, spare blocks per zone",
     "repair_plan": "repair plan",
@@ -97,7 +97,10 @@ def _decision(point: Point, zone: str, field: str) -> str:
     """A decision of a class of zones; where its zones differ, all values."""
     if point.decisions is None:
         return ""
-    values = [getattr(choice, field) for choice in point.decisions.zones if choice.zone == zone]
+    choices = [choice for choice in point.decisions.zones if choice.zone == zone]
+    if field == "racks":
+        return f"{sum(choice.count * choice.racks for choice in choices):,}"
+    values = [getattr(choice, field) for choice in choices]
     if field == "gpu_limit":
         shown = sorted({"full" if value is None else f"{value * 1000:,.6g} W" for value in values})
         return " and ".join(shown)
@@ -110,34 +113,53 @@ def _decision(point: Point, zone: str, field: str) -> str:
 def _value_text(entry: Input, currency: str) -> str:
     """A swept value as it was given, and what a multiple comes to."""
     if entry.number is None or not entry.given.endswith("x"):
-        return entry.given
+        return _short(entry.given)
     symbol = units.CURRENCIES[currency]
     money = {symbol: units.MONEY, f"{symbol} per year": units.MONEY_PER_YEAR}
     kind = (UNITS | money).get(entry.unit)
     number = f"{entry.number:,.6g} {entry.unit}".strip() if kind is None else units.show(entry.number, kind, currency)
-    return f"{entry.given} ({number})"
+    return f"{_short(entry.given)} ({number})"
+
+
+def _short(text: str) -> str:
+    """A value with its number in four digits, where it has more: the rest of a range's values is no news."""
+    match = re.fullmatch(r"(-?\d*\.\d{4,})(\D.*)?", text)
+    return text if match is None else f"{float(match[1]):.4g}{match[2] or ''}"
+
+
+def _labels(axis: SweptAxis) -> list[str]:
+    """The values of an axis as they are told; in full where they would be alike else."""
+    short = [_short(text) for text in axis.values]
+    return short if len(set(short)) == len(short) else list(axis.values)
 
 
 def _axis_texts(sweep: Sweep, place: int) -> list[str]:
     """The values of an axis in words; with what multiples come to where one path has them at every point alike."""
     axis = sweep.axes[place]
-    texts = list(axis.values)
+    labels = _labels(axis)
     if len(axis.paths) > 1:
-        return texts
+        return labels
     first = sum(len(other.paths) for other in sweep.axes[:place])
     found: dict[str, set[str]] = {}
     for point in sweep.points:
         entry = point.inputs[first]
         found.setdefault(entry.given, set()).add(_value_text(entry, sweep.currency))
-    return [found[text].pop() if len(found.get(text, ())) == 1 else text for text in texts]
+    texts = [
+        found[given].pop() if len(found.get(given, ())) == 1 else label
+        for given, label in zip(axis.values, labels, strict=True)
+    ]
+    return texts if len(set(texts)) == len(texts) else labels
 
 
 def _objective(sweep: Sweep, point: Point) -> str:
     certificate = point.certificate
     if certificate is None:
         return NO_PLAN
-    text = objective_number(certificate.objective, certificate.value, sweep.currency)
-    short = text.replace(" baseline GPUs", "").replace(" baseline GPU-hours", "").split(" per ")[0]
+    if certificate.objective == "goodput":
+        short = f"{certificate.value:,.{0 if certificate.value >= 10_000 else 1}f}"
+    else:
+        text = objective_number(certificate.objective, certificate.value, sweep.currency)
+        short = text.replace(" baseline GPU-hours", "").split(" per ")[0]
     return short if point.status == PROVEN else f"{short}*"
 
 
@@ -153,57 +175,78 @@ def _objective_name(sweep: Sweep) -> str:
 
 
 def _rows(sweep: Sweep, moving: Texts) -> list[object]:
-    """The points one below the other."""
-    heads = [", ".join(axis.paths).replace(", ", ",\n").replace(".", ".\n", 1) for axis in sweep.axes]
-    texts = [_axis_texts(sweep, place) for place in range(len(sweep.axes))]
-    lookup = [dict(zip(axis.values, words, strict=True)) for axis, words in zip(sweep.axes, texts, strict=True)]
-    names = list(moving)
-    titles = [name.replace(", ", ",\n").replace(" per ", "\nper ") for name in names]
-    titles = [title.replace(": ", ":\n") for title in titles]
+    """The points one below the other, with as many of the decisions that change as there is room for."""
+    points = sweep.points[:MOST_ROWS]
+    columns: list[tuple[str, bool, list[str]]] = []  # title, whether to the left, texts
+    first = 0
+    for place, axis in enumerate(sweep.axes):
+        words = dict(zip(axis.values, _axis_texts(sweep, place), strict=True))
+        title = "\nwith ".join(path.replace(".", ".\n", 1) for path in axis.paths)
+        columns.append((title, True, [words[point.inputs[first].given] for point in points]))
+        first += len(axis.paths)
+    objective = [
+        point.status if p is None else _objective(sweep, point) for point in points for p in [point.certificate]
+    ]
+    columns.append((_objective_name(sweep).replace(" (", "\n("), False, objective))
+    columns.append(("CETT", False, [f"{point.score['cett']:.4f}" if point.score else "" for point in points]))
+    money = [point.score.get("capital") for point in points]
+    shown = ["" if value is None else units.show(value, units.MONEY, sweep.currency) for value in money]
+    columns.append(("capital", False, shown))
+    always = len(columns)
+    for name, values in moving.items():
+        title = name.replace(": ", ":\n").replace(", ", ",\n").replace(" per ", "\nper ")
+        columns.append((title, True, values[: len(points)]))
+    widths = [max(map(len, (*title.split("\n"), *texts))) + GAP for title, _, texts in columns]
+    fits = max(always, sum(sum(widths[: i + 1]) <= WIDTH + GAP for i in range(len(columns))))
     out = plain_table(
-        *heads, _objective_name(sweep).replace(" (", "\n("), "CETT", "capital", *titles, left=(*heads, *titles)
+        *(title for title, *_ in columns[:fits]), left=[title for title, left, _ in columns[:fits] if left]
     )
-    firsts = [sum(len(other.paths) for other in sweep.axes[:place]) for place in range(len(sweep.axes))]
-    for i, point in enumerate(sweep.points[:MOST_ROWS]):
-        capital = point.score.get("capital")
-        out.add_row(
-            *(lookup[place][point.inputs[first].given] for place, first in enumerate(firsts)),
-            point.status if point.certificate is None else _objective(sweep, point),
-            f"{point.score['cett']:.4f}" if point.score else "",
-            units.show(capital, units.MONEY, sweep.currency) if capital is not None else "",
-            *(moving[name][i] for name in names),
-        )
-    more = len(sweep.points) - MOST_ROWS
-    return [out, *([f"... and {more:,} points more; -o FOLDER writes them all"] if more > 0 else []), ""]
+    for row in zip(*(texts for *_, texts in columns[:fits]), strict=True):
+        out.add_row(*row)
+    parts: list[object] = [out]
+    if more := len(sweep.points) - len(points):
+        parts.append(f"... and {more:,} points more; -o FOLDER writes them all")
+    if left := list(moving)[fits - always :]:
+        parts.append(prose(f"Changing too, but not shown for want of room: {', '.join(left)}."))
+    return [*parts, ""]
 
 
 def _grids(sweep: Sweep, moving: Texts) -> list[object]:
     """The objective, then each decision that changes, one axis down and one across."""
-    down, across = (0, 1) if len(sweep.axes[1].values) <= max(MOST_COLUMNS, len(sweep.axes[0].values)) else (1, 0)
-    rows, columns = _axis_texts(sweep, down), list(sweep.axes[across].values)
+    down, across = (0, 1) if len(sweep.axes[1].values) <= len(sweep.axes[0].values) else (1, 0)
+    rows, columns = _axis_texts(sweep, down), _labels(sweep.axes[across])
     count = len(sweep.axes[1].values)
-
-    def at(row: int, column: int) -> int:
-        return row * count + column if down == 0 else column * count + row
-
-    shown: list[tuple[str, Callable[[int], str]]] = [
-        (_objective_name(sweep), lambda i: _objective(sweep, sweep.points[i]))
-    ]
-    for name, values in list(moving.items())[:MOST_GRIDS]:
-        shown.append((name, lambda i, values=values: values[i] or NO_PLAN))  # type: ignore[misc]
+    shown = {_objective_name(sweep): [_objective(sweep, point) for point in sweep.points]}
+    shown |= {name: [value or NO_PLAN for value in moving[name]] for name in list(moving)[:MOST_GRIDS]}
     head = f"Down: {_axis_name(sweep.axes[down])}; across: {_axis_name(sweep.axes[across])}"
     parts: list[object] = [prose(f"{head} ({', '.join(_axis_texts(sweep, across))})."), ""]
-    for name, text in shown:
+    for name, values in shown.items():
+        cells = [
+            [values[r * count + c if down == 0 else c * count + r] for c in range(len(columns))]
+            for r in range(len(rows))
+        ]
         parts.append(f"{name[:1].upper()}{name[1:]}")
-        for start in range(0, len(columns), MOST_COLUMNS):
-            band = range(start, min(start + MOST_COLUMNS, len(columns)))
+        for band in _bands(max(map(len, rows)), columns, cells):
             out = plain_table(" ", *(columns[c] for c in band), left=(" ",))
-            out.columns[0].no_wrap = True
-            for r, label in enumerate(rows):
-                out.add_row(label, *(text(at(r, c)) for c in band))
+            for label, line in zip(rows, cells, strict=True):
+                out.add_row(label, *(line[c] for c in band))
             parts += [out, ""]
     left = list(moving)[MOST_GRIDS:]
-    return [*parts, *([prose(f"Not shown, but changing too: {', '.join(left)}."), ""] if left else [])]
+    return [*parts, *([prose(f"Changing too, but not shown: {', '.join(left)}."), ""] if left else [])]
+
+
+def _bands(label: int, columns: list[str], cells: list[list[str]]) -> Iterator[list[int]]:
+    """The columns of a grid in groups that fit the width beside a label of so many letters."""
+    band: list[int] = []
+    used = label
+    for c, title in enumerate(columns):
+        width = GAP + max(len(title), *(len(line[c]) for line in cells))
+        if band and used + width > WIDTH:
+            yield band
+            band, used = [], label
+        band.append(c)
+        used += width
+    yield band
 
 
 def _changes(sweep: Sweep, moving: Texts) -> list[object]:
@@ -220,7 +263,7 @@ def _changes(sweep: Sweep, moving: Texts) -> list[object]:
             walks: dict[str, list[tuple[int, ...]]] = {}
             for other in others:
                 line = [values[places[(*other[:a], v, *other[a:])]] for v in range(sizes[a])]
-                walks.setdefault(_walk(line, axis.values), []).append(other)
+                walks.setdefault(_walk(line, _labels(axis)), []).append(other)
             if set(walks) == {""}:
                 continue
             if not said:
@@ -239,21 +282,19 @@ def _walk_lines(sweep: Sweep, a: int, name: str, walks: dict[str, list[tuple[int
         yield prose(f"    {name}: {walk}{where}", "      ")
     rest = sum(len(where) for walk, where in steps.items() if walk not in told)
     if rest:
-        yield prose(f"    {name}: otherwise in {rest:,} other lines of {lines:,}", "      ")
+        yield prose(f"    {name}: other steps in {rest:,} more of the {lines:,} lines", "      ")
 
 
 def _where(sweep: Sweep, a: int, others: list[tuple[int, ...]], lines: int) -> str:
     """For which values of the other axes: a stretch of the only other one, or how many."""
     if len(sweep.axes) == 2:
         axis = sweep.axes[1 - a]
-        values = [other[0] for other in others]
-        if len(values) == 1:
-            return f"{axis.paths[0]} {axis.values[values[0]]}"
-        if values == list(range(values[0], values[-1] + 1)):
-            return f"{axis.paths[0]} {axis.values[values[0]]} to {axis.values[values[-1]]}"
+        values, labels = [other[0] for other in others], _labels(axis)
+        if len(values) > 2 and axis.spacing != "listed" and values == list(range(values[0], values[-1] + 1)):
+            return f"{axis.paths[0]} {labels[values[0]]} to {labels[values[-1]]}"
         if len(values) <= 4:
-            return f"{axis.paths[0]} {', '.join(axis.values[value] for value in values)}"
-    return f"in {len(others):,} of {lines:,} lines"
+            return f"{axis.paths[0]} {', '.join(labels[value] for value in values)}"
+    return f"in {len(others):,} of the {lines:,} lines"
 
 
 def _walk(line: Sequence[str], labels: Sequence[str]) -> str:
@@ -266,8 +307,10 @@ def _walk(line: Sequence[str], labels: Sequence[str]) -> str:
         return ""
     if len(steps) > MOST_STEPS + 1:
         numbers = [number for text, _ in steps if (number := _as_number(text)) is not None]
-        ends = f"between {min(numbers):,g} and {max(numbers):,g}, " if len(numbers) == len(steps) else ""
-        return f"{ends}from {steps[0][0]} to {steps[-1][0]} in {len(steps) - 1} steps"
+        verb = "moves"
+        if len(numbers) == len(steps) and numbers in (sorted(numbers), sorted(numbers, reverse=True)):
+            verb = "rises" if numbers[-1] > numbers[0] else "falls"
+        return f"{verb} from {steps[0][0]} to {steps[-1][0]} in {len(steps) - 1} steps"
     words, before = [steps[0][0]], ""
     for (old, _), (new, label) in pairwise(steps):
         left, right = _as_number(old), _as_number(new)
@@ -296,7 +339,7 @@ def _without_plan(sweep: Sweep) -> Iterator[str]:
         if point.certificate is None:
             reasons.setdefault((point.status, point.why), []).append(point)
     for (status, why), points in list(reasons.items())[:MOST_WALKS]:
-        at = ", ".join(f"{entry.path} {entry.given}" for entry in points[0].inputs)
+        at = ", ".join(f"{entry.path} {_short(entry.given)}" for entry in points[0].inputs)
         many = f" and {len(points) - 1:,} more" if len(points) > 1 else ""
         yield f"{status[:1].upper()}{status[1:]} at {at}{many}: {why}"
     if len(reasons) > MOST_WALKS:
