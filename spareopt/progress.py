@@ -101,7 +101,7 @@ class PointsLine(StatusLine):
 
     def show(self, progress: SweepProgress) -> None:
         """Show how many points are solved, and how long the others will take."""
-        text = f"{progress.done:,} of {progress.points:,} points"
+        text = f"{progress.done:,} of {progress.points:,} points{' checked' if progress.checking else ''}"
         if progress.known:
             text += f", {progress.known:,} of them from before"
         if progress.seconds_left is not None and progress.done < progress.points:

@@ -33,7 +33,7 @@ from spareopt.sweep_result import (
 )
 from spareopt.what_if import SCENARIO, Changes, SolveOptions, WhatIf, answered, changed
 
-MOST_POINTS = 100_000
+MOST_POINTS = 10_000
 MOST_PROCESSES = 1024
 ENOUGH_TO_TELL = 5
 """Points after which the time left is told."""
@@ -42,13 +42,17 @@ NO_JOURNAL = nullcontext(None)
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """Where a sweep stands: points done (``known`` of them from before), points in all, seconds so far and to go."""
+    """Where a sweep stands: points done (``known`` of them from before), points in all, seconds so far and to go.
+
+    Before the first is solved all are checked: then ``done`` are those that are.
+    """
 
     done: int
     points: int
     known: int
     seconds: float
     seconds_left: float | None
+    checking: bool = False
 
 
 OnProgress = Callable[[SweepProgress], None]
@@ -127,7 +131,7 @@ def run_sweep(
     on_progress: OnProgress | None = None,
 ) -> Sweep:
     """The sweep behind :func:`sweep`, with its axes and options."""
-    asked = _asked(instance, axes, options, processes)
+    asked = _asked(instance, axes, options, processes, on_progress)
     question = _question(instance, axes, options)
     with open_journal(folder, question, resume) if folder is not None else NO_JOURNAL as journal:
         points, stopped = _solved(instance, asked, options, journal, processes, executor, on_progress)
@@ -163,7 +167,13 @@ def _question(instance: Instance, axes: Sequence[Axis], options: SolveOptions) -
     }
 
 
-def _asked(instance: Instance, axes: Sequence[Axis], options: SolveOptions, processes: int) -> list[_Asked]:
+def _asked(
+    instance: Instance,
+    axes: Sequence[Axis],
+    options: SolveOptions,
+    processes: int,
+    on_progress: OnProgress | None,
+) -> list[_Asked]:
     """Every point, in grid order, checked as an instance of its own.  Raises InputError."""
     if not axes:
         raise InputError("sweep", [Fault("over", "expected at least one axis such as limits.capital=0.8x:1.2x:5")])
@@ -175,9 +185,12 @@ def _asked(instance: Instance, axes: Sequence[Axis], options: SolveOptions, proc
         raise InputError("sweep", [Fault("processes", message)])
     if not 0 <= options.gap < 1:
         raise InputError("sweep", [Fault("gap", f"got {options.gap!r:.40}; expected a number from 0 to below 1")])
-    result = []
+    result: list[_Asked] = []
+    started = time.perf_counter()
     places = product(*(range(len(axis.values)) for axis in axes))
     for place, changes in zip(places, grid(axes), strict=True):
+        if on_progress is not None:
+            on_progress(SweepProgress(len(result), number, 0, time.perf_counter() - started, None, checking=True))
         point = changed(instance, changes)
         check_model(point, options.model)
         if point.currency != instance.currency:

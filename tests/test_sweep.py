@@ -102,7 +102,9 @@ def test_python_and_folder_give_the_same_table(undisturbed: Path) -> None:
     instance = spareopt.read_instance("meta-2026")
     told: list[int] = []
     with ThreadPoolExecutor(3) as executor:
-        found = spareopt.sweep(instance, OVER, executor=executor, on_progress=lambda p: told.append(p.done))
+        found = spareopt.sweep(
+            instance, OVER, executor=executor, on_progress=lambda p: p.checking or told.append(p.done)
+        )
     assert_frame_equal(found, spareopt.read_sweep(undisturbed))
     assert told == sorted(told) and told[-1] == 15
     csv = pd.read_csv(undisturbed / "table.csv", keep_default_na=False)
@@ -277,7 +279,9 @@ def test_a_killed_sweep_is_resumed_to_the_same_bytes(undisturbed: Path, tmp_path
     assert raw.count(b"\n") == 6 and not raw.endswith(b"\n") and not (folder / "table.csv").exists()
     solved: list[int] = []
     instance = spareopt.read_instance("meta-2026")
-    spareopt.sweep(instance, OVER, folder=folder, resume=True, on_progress=lambda p: solved.append(p.known))
+    spareopt.sweep(
+        instance, OVER, folder=folder, resume=True, on_progress=lambda p: p.checking or solved.append(p.known)
+    )
     assert set(solved) == {5} and same_files(folder, undisturbed)
 
 
@@ -339,7 +343,7 @@ def test_a_killed_worker_costs_nothing(undisturbed: Path, tmp_path: Path) -> Non
     killed: list[int] = []
 
     def kill(progress: sweeps.SweepProgress) -> None:
-        if progress.done >= 2 and not killed:
+        if progress.done >= 2 and not progress.checking and not killed:
             child = multiprocessing.active_children()[0]
             assert child.pid is not None
             os.kill(child.pid, signal.SIGKILL)
@@ -366,7 +370,9 @@ def dask_cluster(workers: int) -> Iterator[Any]:
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_dask_cluster_that_loses_a_worker_gives_the_same(undisturbed: Path, tmp_path: Path) -> None:
-    """Proves on three real workers, reached by their address, that one killed in the midst changes no byte."""
+    """Proves on three real workers, reached by their address, that one killed in the midst changes no byte, and
+    that workers of other versions are refused.
+    """
     with dask_cluster(3) as cluster:
         killed: list[int] = []
         note = sweeps.Journal.note
@@ -377,6 +383,10 @@ def test_a_dask_cluster_that_loses_a_worker_gives_the_same(undisturbed: Path, tm
                 killed.append(cluster.workers[0].pid)
                 os.kill(killed[0], signal.SIGKILL)
 
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("spareopt.clusters.versions", lambda: {"highspy": "0.1"})
+            result = run(*COMMAND, "--dask", cluster.scheduler_address)
+            assert result.exit_code == 2 and "instead of 0.1; install the same versions there" in result.output
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sweeps.Journal, "note", kills)
             result = run(*COMMAND, "-o", str(tmp_path / "sweep"), "--dask", cluster.scheduler_address)
@@ -435,7 +445,10 @@ def test_a_time_limit_is_an_answer_with_exit_code_4(tmp_path: Path) -> None:
     assert run(*command, "--resume", "--json").exit_code == 4
 
 
-def test_answers_come_in_their_order_and_say_what_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("with_a_plan_in_hand", [False, True])
+def test_answers_come_in_their_order_and_say_what_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch, with_a_plan_in_hand: bool
+) -> None:
     """Proves that answers side by side are those of one process, in order, and that Ctrl-C answers all that is left."""
     instance = spareopt.read_instance("meta-2026")
     asked = what_ifs(instance, [{"failures.tray.mtbf": f"{factor}x"} for factor in (0.5, 1, 2)])
@@ -446,6 +459,8 @@ def test_answers_come_in_their_order_and_say_what_was_interrupted(monkeypatch: p
     answer = what_if.answer
 
     def stops(case: WhatIf, *arguments: Any, **options: Any) -> Answer:
+        if case is asked[1] and with_a_plan_in_hand:
+            return Answer(case.changes, "interrupted")
         if case is asked[1]:
             raise KeyboardInterrupt
         return answer(case, *arguments, **options)
@@ -491,9 +506,10 @@ def test_page_has_every_field_and_column(undisturbed: Path) -> None:
 def test_two_hundred_points_killed_interrupted_and_on_dask(tmp_path: Path) -> None:
     """Proves on 200 points that kill -9, Ctrl-C and a lost Dask worker all end with the bytes of a run undisturbed."""
     folders = {name: tmp_path / name for name in ("undisturbed", "killed", "interrupted", "dask")}
-    began = time.perf_counter()
+    began = sum(os.times()[:4])
     assert run(*BIG, "-o", str(folders["undisturbed"]), "--processes", "2").exit_code == 0
-    seconds = time.perf_counter() - began
+    seconds = sum(os.times()[:4]) - began  # of all processes: what others do on the machine does not count
+    print(f"200 points: {seconds:.0f} s of CPU")
     for name, sign in (("killed", signal.SIGKILL), ("interrupted", signal.SIGINT)):
         script = "from spareopt import cli\nimport signal, sys\nif __name__ == '__main__':\n"
         script += "    signal.signal(signal.SIGINT, signal.default_int_handler)\n    cli.main(sys.argv[1:])\n"
@@ -528,4 +544,4 @@ def test_two_hundred_points_killed_interrupted_and_on_dask(tmp_path: Path) -> No
         found = {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
         assert found.keys() == reference.keys()
         assert all(found[p] == reference[p] for p in reference if p.name not in TIMED), name
-    assert seconds < 180
+    assert seconds < 180, "more than three minutes on one core"
