@@ -32,6 +32,7 @@ from spareopt.sweep_result import (
     swept,
 )
 from spareopt.what_if import SCENARIO, Changes, SolveOptions, WhatIf, answered, changed
+from spareopt.workers import WorkerError
 
 MOST_POINTS = 10_000
 MOST_PROCESSES = 1024
@@ -134,7 +135,11 @@ def run_sweep(
     asked = _asked(instance, axes, options, processes, on_progress)
     question = _question(instance, axes, options)
     with open_journal(folder, question, resume) if folder is not None else NO_JOURNAL as journal:
-        points, stopped = _solved(instance, asked, options, journal, processes, executor, on_progress)
+        try:
+            points, stopped = _solved(instance, asked, options, journal, processes, executor, on_progress)
+        except WorkerError as error:
+            kept = f"; what is finished is kept in {folder}: resume it" if folder is not None else ""
+            raise WorkerError(f"{error}{kept}") from None
         done = [points[place] for place in sorted(points)]
         rest = len(asked) - len(done)
         proven = all(point.status in ANSWERED for point in done)

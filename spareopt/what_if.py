@@ -15,7 +15,7 @@ from spareopt.plan import INTERRUPTED, Plan, ProofStatus
 from spareopt.reading import read_instance
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP, OnProgress
-from spareopt.workers import Tasks, WorkerError, finished
+from spareopt.workers import Tasks, all_died, finished
 
 Changes = Mapping[str, Any]
 """Dotted path: new value, or a multiple of the old one such as "0.5x"; applied in order, as ``--set`` does.
@@ -156,7 +156,7 @@ def answered(
             if result.status == INTERRUPTED:
                 raise KeyboardInterrupt
     if lost and not some:
-        raise WorkerError("a solve")
+        raise all_died("a solve")
     for place in lost:
         why = "the process that solved it died each time it was tried; is there too little memory?"
         yield place, Answer(what_if(place).changes, "lost", why=why)

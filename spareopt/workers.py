@@ -8,7 +8,7 @@ import signal
 import sys
 from collections import Counter
 from collections.abc import Callable, Generator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, wait
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as connections_ready
@@ -35,15 +35,17 @@ READY = "ready"
 
 
 class WorkerError(SpareoptError):
-    """Worker processes that die before they have finished anything."""
+    """Workers that die before they have finished anything, or a cluster that is gone."""
 
     exit_code = 1
 
-    def __init__(self, what: str) -> None:
-        super().__init__(
-            f"all worker processes died before they finished {what}: too little memory, or a script that "
-            'starts processes without `if __name__ == "__main__":`; try --processes 1'
-        )
+
+def all_died(what: str) -> WorkerError:
+    """The error of worker processes that all die before they have finished anything."""
+    return WorkerError(
+        f"all worker processes died before they finished {what}: too little memory, or a script that "
+        'starts processes without `if __name__ == "__main__":`; try --processes 1'
+    )
 
 
 class Tasks(NamedTuple):
@@ -63,7 +65,7 @@ def finished(tasks: Tasks, *, processes: int = 1, executor: Any = None, step: Pa
     """The results as they come.  ``executor``: any Executor of concurrent.futures, or a Dask client.
 
     ``step`` is called several times a second.  Close it (``contextlib.closing``) to end what is still at work.  What a
-    task raises is raised here.
+    task raises is raised here; WorkerError where an executor gives its tasks up.
     """
     if executor is not None:
         client = getattr(executor, "get_executor", None)  # of a Dask client
@@ -231,6 +233,10 @@ def _by_executor(tasks: Tasks, executor: Executor, step: Pause) -> Finished:
                 index = flying.pop(future)
                 try:
                     result = future.result()
+                except CancelledError:
+                    raise WorkerError(
+                        "the executor gave up its tasks, as it does when the scheduler of a cluster is gone"
+                    ) from None
                 except Exception as error:
                     if not _died(error):
                         raise

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ from spareopt.errors import InputError, SolverError
 from spareopt.sweep_folder import load_sweep, open_journal
 from spareopt.sweep_result import DECISIONS, SCORES, TOTALS, Sweep
 from spareopt.what_if import Answer, WhatIf, answers, what_ifs
+from spareopt.workers import WorkerError
 from tests.test_docs import models_in, table
 
 ROOT = Path(__file__).parents[1]
@@ -401,6 +402,27 @@ def test_no_cluster_at_an_address_is_one_message(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("spareopt.clusters.CONNECT", 0.3)
     result = run(*COMMAND, "--dask", "tcp://127.0.0.1:1")
     assert result.exit_code == 2 and "no Dask scheduler answers there" in result.output
+
+
+def test_a_cluster_that_is_gone_is_one_message_and_keeps_what_is_finished(tmp_path: Path) -> None:
+    """Proves that an executor that gives its tasks up ends with a message that says how to go on."""
+
+    class Gone(ThreadPoolExecutor):
+        given = 0
+
+        def submit(self, *arguments: Any, **options: Any) -> Future[Any]:
+            self.given += 1
+            if self.given == 1:
+                return super().submit(*arguments, **options)
+            future: Future[Any] = Future()
+            future.cancel()
+            future.set_running_or_notify_cancel()
+            return future
+
+    instance = spareopt.read_instance("meta-2026")
+    with Gone(1) as executor, pytest.raises(WorkerError, match=r"scheduler of a cluster is gone; .* resume it"):
+        spareopt.sweep(instance, OVER, executor=executor, folder=tmp_path / "sweep")
+    assert spareopt.sweep(instance, OVER, folder=tmp_path / "sweep", resume=True)["status"].eq("proven").all()
 
 
 # --- answers that are no plans

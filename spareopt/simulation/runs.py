@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from spareopt import workers
 from spareopt.simulation.outcome import Outcome
 from spareopt.simulation.system import Run, System
-from spareopt.workers import Pause, Tasks, WorkerError
+from spareopt.workers import Pause, Tasks, all_died
 
 Status = Literal["done", "precision reached", "replications used up", "interrupted"]
 Outcomes = tuple[Outcome, ...]
@@ -88,7 +88,7 @@ def play(
     def ended(status: Status, stop: int) -> Played:
         outcomes = {index: done[index] for index in sorted(done) if index < stop}
         if not outcomes and lost:
-            raise WorkerError("a replication")
+            raise all_died("a replication")
         return Played(outcomes, tuple(sorted(index for index in lost if index < stop)), status)
 
     tasks = Tasks(partial(_play_one, _kernel(experiment)), experiment.systems, experiment.runs, most)
