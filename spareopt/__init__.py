@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
-    from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.alternatives import WhyNot, why_not
     from spareopt.binding import Binds, what_binds
+    from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
+    from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
     from spareopt.efficient import Frontier, frontier
     from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
     from spareopt.store import read_plan, write_plan
+    from spareopt.sweep_folder import read_sweep
+    from spareopt.sweeps import sweep
 
 _HOMES = {
     "Binds": "binding",
@@ -73,6 +75,7 @@ _HOMES = {
     "read_comparison": "simulation.store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
+    "read_sweep": "sweep_folder",
     "read_trace": "simulation.trace",
     "select": "selection",
     "simulate": "simulation.simulate",
@@ -83,6 +86,7 @@ _HOMES = {
     "write_map": "map_result",
     "what_binds": "binding",
     "why_not": "alternatives",
+    "sweep": "sweeps",
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
@@ -141,6 +145,7 @@ __all__ = [
     "read_plan",
     "read_robust",
     "read_simulation",
+    "read_sweep",
     "read_tornado",
     "read_trace",
     "select",
@@ -148,12 +153,13 @@ __all__ = [
     "solve",
     "solve_robust",
     "strategy_map",
+    "sweep",
     "tornado",
     "undominated",
-    "write_curve",
-    "write_map",
     "what_binds",
     "why_not",
+    "write_curve",
+    "write_map",
     "write_plan",
     "write_robust",
     "write_simulation",

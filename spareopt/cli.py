@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_explain import explain
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
-from spareopt.cli_explain import explain
 from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
+from spareopt.cli_sweep import sweep
 from spareopt.cli_tornado import tornado
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
@@ -325,3 +326,4 @@ main.add_command(marginal)
 main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
+main.add_command(sweep)

@@ -47,7 +47,7 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
                 rows.append(_row((zone.name, field), (left, right), instance, alone, model))
         else:
             alone = Decisions(zones=(*others, *theirs), checkpoint_plan=mine.checkpoint_plan)
-            rows.append(_row((zone.name, "all"), (_words(ours), _words(theirs)), instance, alone, model))
+            rows.append(_row((zone.name, "all"), (choices_text(ours), choices_text(theirs)), instance, alone, model))
     alone = mine.model_copy(update={"checkpoint_plan": best.checkpoint_plan})
     rows.append(_row(("", "checkpoint_plan"), (mine.checkpoint_plan, best.checkpoint_plan), instance, alone, model))
     return pd.DataFrame(rows)
@@ -110,7 +110,8 @@ def _limit(kilowatts: object) -> str:
     return f"{kilowatts * 1000:,.6g} W"
 
 
-def _words(choices: list[ZoneChoice]) -> str:
+def choices_text(choices: list[ZoneChoice]) -> str:
+    """The choices of zones in one line."""
     texts = [
         f"{c.count} × {c.design}, {c.racks} racks, I={c.intra_block_spares}, R={c.inter_block_spares}, "
         f"{', '.join([c.repair_plan, *repair_words(c)])}, {_text('gpu_limit', c.gpu_limit)}"

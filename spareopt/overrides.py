@@ -59,18 +59,35 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
 
 
 def value_at(data: dict[str, Any], path: str) -> Any:
-    """What stands at ``path`` of plain instance data; None where there is nothing."""
+    """What stands at a path of plain instance data; None where nothing does.
+
+    An mtbf that is stated as a rate, and the other way round, is given as its inverse.
+    """
     node: Any = data
     parts = [part for part in path.split(".") if part]
     while parts:
         key, parts = first_key(node, parts)
         if isinstance(node, list):
-            node = node[_place(node, key, path)]
+            try:
+                node = node[_place(node, key, path)]
+            except OverrideError:
+                return None
         elif isinstance(node, dict):
-            node = node.get(_mapping_key(node, key))
+            place = _mapping_key(node, key)
+            if not parts and node.get(place) is None and node.get(_INVERSE.get(key, "")) is not None:
+                return _inverted(node[_INVERSE[key]])
+            node = node.get(place)
         else:
             return None
     return node
+
+
+def _inverted(text: Any) -> str | None:
+    """The mtbf of a rate or the rate of an mtbf, both in canonical units."""
+    match = _LEADING_NUMBER.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    return f"{1.0 / units.number_of(match[1])!r} {'h' if match[2].strip() == 'per h' else 'per h'}"
 
 
 def first_key(node: Any, parts: list[str]) -> tuple[str, list[str]]:

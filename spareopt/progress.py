@@ -13,6 +13,7 @@ from spareopt.wording import objective_number
 if TYPE_CHECKING:
     from spareopt.search import SolveProgress
     from spareopt.simulation.simulate import SimulationProgress
+    from spareopt.sweeps import SweepProgress
 
 PROGRESS_AFTER = 2.0  # s
 LINE_EVERY = 10.0
@@ -92,5 +93,21 @@ class ReplicationsLine(StatusLine):
             half = progress.cett.half_width
             text += f", CETT {progress.cett.mean:.5f}" + ("" if half is None else f" ± {half:.5f}")
         if progress.seconds_left is not None:
+            text += f", {progress.seconds_left:,.0f} s left"
+        self.say(text, progress.seconds)
+
+
+class PointsLine(StatusLine):
+    """Where a sweep stands."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE_EVERY)
+
+    def show(self, progress: SweepProgress) -> None:
+        """Show how many points are solved, and how long the others will take."""
+        text = f"{progress.done:,} of {progress.points:,} points{' checked' if progress.checking else ''}"
+        if progress.known:
+            text += f", {progress.known:,} of them from before"
+        if progress.seconds_left is not None and progress.done < progress.points:
             text += f", {progress.seconds_left:,.0f} s left"
         self.say(text, progress.seconds)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any, Literal
 
-from spareopt.errors import InfeasibleError, LimitError, StoppedError
+from spareopt.errors import InfeasibleError, LimitError, SpareoptError, StoppedError
 from spareopt.instance import Instance
 from spareopt.optimise import solve
-from spareopt.plan import Plan, ProofStatus
+from spareopt.plan import INTERRUPTED, Plan, ProofStatus
 from spareopt.reading import read_instance
 from spareopt.schemes import Model
-from spareopt.search import DEFAULT_GAP
+from spareopt.search import DEFAULT_GAP, OnProgress
+from spareopt.workers import Tasks, all_died, finished
 
 Changes = Mapping[str, Any]
 """Dotted path: new value, or a multiple of the old one such as "0.5x"; applied in order, as ``--set`` does.
 The key SCENARIO names a scenario."""
 SCENARIO = "scenario"
 """The key of a change that names a scenario of the instance, applied before all other changes."""
-AnswerStatus = Literal[ProofStatus, "infeasible", "no plan in time"]
+AnswerStatus = Literal[ProofStatus, "infeasible", "no plan in time", "lost", "failed"]
+"""Lost: its worker process died each time it was tried; failed: an error, kept as an answer."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ def what_ifs(instance: Instance, all_changes: Iterable[Changes]) -> list[WhatIf]
     return [WhatIf(changed(instance, changes), changes) for changes in all_changes]
 
 
-def answer(what_if: WhatIf, options: SolveOptions = SolveOptions()) -> Answer:
+def answer(what_if: WhatIf, options: SolveOptions = SolveOptions(), *, on_progress: OnProgress | None = None) -> Answer:
     """Solve one what-if; that there is no plan is an answer too.  Raises SolverError."""
     try:
         plan = solve(
@@ -77,6 +81,7 @@ def answer(what_if: WhatIf, options: SolveOptions = SolveOptions()) -> Answer:
             time_limit=options.time_limit,
             seed=options.seed,
             model=options.model,
+            on_progress=on_progress,
         )
     except InfeasibleError as error:
         return Answer(what_if.changes, "infeasible", why=str(error))
@@ -92,10 +97,85 @@ def answers(
     options: SolveOptions = SolveOptions(),
     *,
     on_answer: Callable[[Answer], None] | None = None,
+    processes: int = 1,
+    executor: Any = None,
 ) -> Iterator[Answer]:
-    """The answers to what-ifs, in their order."""
-    for what_if in asked:
-        result = answer(what_if, options)
-        if on_answer is not None:
-            on_answer(result)
-        yield result
+    """The answers to what-ifs, in their order, whoever solves them; their plans have no audit.
+
+    ``on_answer`` is told of each as it is finished.  The others are as in :func:`answered`.  On Ctrl-C those that are
+    not finished are answered "interrupted".  Raises SolverError, WorkerError where all worker processes die at once.
+    """
+    what_ifs = list(asked)
+    ready: dict[int, Answer] = {}
+    due = 0
+    try:
+        with closing(
+            answered(len(what_ifs), what_ifs.__getitem__, options, processes=processes, executor=executor)
+        ) as source:
+            for place, result in source:
+                ready[place] = result
+                if on_answer is not None:
+                    on_answer(result)
+                while due in ready:
+                    yield ready.pop(due)
+                    due += 1
+    except KeyboardInterrupt:
+        for place in range(due, len(what_ifs)):
+            yield ready.pop(
+                place, Answer(what_ifs[place].changes, "interrupted", why="interrupted before it was solved")
+            )
+
+
+def answered(
+    number: int,
+    what_if: Callable[[int], WhatIf],
+    options: SolveOptions = SolveOptions(),
+    *,
+    processes: int = 1,
+    executor: Any = None,
+    on_step: Callable[[], None] | None = None,
+    keep_errors: bool = False,
+) -> Generator[tuple[int, Answer]]:
+    """Place and answer of so many what-ifs, as they are finished; their plans have no audit.
+
+    ``processes``: how many are solved side by side; or ``executor``: any Executor of concurrent.futures, or a Dask
+    client.  No answer depends on either.  ``on_step`` is called several times a second.  One whose worker process died
+    each time it was tried is answered "lost".  With ``keep_errors`` an error in a solve is an answer, "failed", too.
+    Ctrl-C raises KeyboardInterrupt, after the answer of a what-if that was stopped with a plan in hand.
+    """
+    tasks = Tasks(_answer_one, (options, keep_errors), what_if, number)
+    lost: list[int] = []
+    some = False
+    with closing(finished(tasks, processes=processes, executor=executor, step=on_step or (lambda: None))) as source:
+        for place, result in source:
+            if result is None:
+                lost.append(place)
+                continue
+            some = True
+            yield place, result
+            if result.status == INTERRUPTED:
+                raise KeyboardInterrupt
+    if lost and not some:
+        raise all_died("a solve")
+    for place in lost:
+        why = "the process that solved it died each time it was tried; is there too little memory?"
+        yield place, Answer(what_if(place).changes, "lost", why=why)
+
+
+_SOLVING = Lock()
+"""Held by a solve: an executor may run several in threads of one process, which the solver does not bear."""
+
+
+def _answer_one(shared: tuple[SolveOptions, bool], what_if: WhatIf, pause: Callable[[], None] | None) -> Answer:
+    """Answer a what-if wherever it is solved."""
+    options, keep_errors = shared
+    try:
+        with _SOLVING:
+            result = answer(what_if, options, on_progress=None if pause is None else lambda _: pause())
+    except SpareoptError as error:
+        if not keep_errors:
+            raise
+        return Answer(what_if.changes, "failed", why=str(error))
+    if result.plan is not None:
+        result.plan._audit = None  # large, and the same bytes of a plan wherever it was solved
+    return result
