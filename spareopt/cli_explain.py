@@ -77,11 +77,12 @@ def explain(
     share = _share(within)
     asked = [(question, _question(instance, question, model)) for question in questions]
     options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
-    with Progress(instance) as progress:
-        try:
+    try:
+        with Progress(instance) as progress:
             plan = optimise.solve(instance, **options, on_progress=progress.show)
-        except InfeasibleError as error:
-            _infeasible(instance, error, as_json)
+    except InfeasibleError as error:
+        _infeasible(given, instance, error, model, time_limit, as_json)
+    with Progress(instance) as progress:
         if plan.certificate.status == SOLVE_INTERRUPTED:
             raise StoppedError("interrupted while the instance was solved; nothing is explained")
         binds = what_binds(instance, plan, **options, on_progress=progress.show)
@@ -142,19 +143,21 @@ def _question(instance: Instance, question: str, model: Any) -> str | Decisions:
     return decisions
 
 
-def _infeasible(instance: Instance, error: InfeasibleError, as_json: bool) -> NoReturn:
-    """Explain why there is no plan, where that can be explained, and end with the error's exit code."""
-    try:
-        from spareopt import conflicts  # noqa: PLC0415
-    except ImportError:
-        raise error from None
-    found = conflicts.explain_infeasible(instance)
+def _infeasible(
+    given: str, instance: Instance, error: InfeasibleError, model: Any, time_limit: float | None, as_json: bool
+) -> NoReturn:
+    """Explain why there is no plan, and end with the error's exit code."""
+    from spareopt.conflict_text import infeasibility_text  # noqa: PLC0415
+    from spareopt.conflicts import explain_infeasible  # noqa: PLC0415
+    from spareopt.progress import Progress  # noqa: PLC0415
+
+    with Progress(instance) as progress:
+        found = explain_infeasible(instance, model, time_limit, progress.show)
     if as_json:
         emit({"error": "InfeasibleError", "message": str(error), "exit_code": error.exit_code,
               "infeasibility": found.model_dump(mode="json")})  # fmt: skip
     else:
-        click.echo(conflicts.infeasibility_text(found, instance), nl=False)
-        click.echo(f"error: {error}", err=True)
+        click.echo(infeasibility_text(found, instance, given), nl=False)
     raise click.exceptions.Exit(error.exit_code)
 
 

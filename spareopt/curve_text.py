@@ -211,7 +211,8 @@ def tornado_text(result: Tornado, instance: Instance) -> str:
     if any(end.adapted is None for bar in shown for end in (bar.low, bar.high)):
         notes.append("Infeasible: no plan meets the limits, or the goodput target, there.")
     notes.append(
-        "Bars: the best plan's objective against the nominal one; sorted by the larger swing of both plans. One input at a time: joint effects are not shown. "
+        "Bars: the best plan's objective against the nominal one; sorted by the larger swing of both plans. "
+        "One input at a time: joint effects are not shown. "
         f"Solved within {percent(certificate.gap_asked)}: smaller differences mean nothing."
     )
     if result.interrupted:

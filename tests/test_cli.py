@@ -21,7 +21,8 @@ from spareopt.errors import InputError
 from spareopt.plan import Plan
 
 COMMANDS = (
-    "solve", "evaluate", "simulate", "validate", "show", "schema", "instances", "new", "frontier", "marginal", "tornado",
+    "solve", "evaluate", "neighbours", "simulate", "validate", "show", "schema", "instances", "new", "explain", "sweep",
+    "frontier", "marginal", "tornado", "map", "robust",
 )  # fmt: skip
 OWN_PLAN = """\
 zones:
