@@ -182,6 +182,7 @@ def _shared_faults(instance: Instance) -> list[Fault]:
     if crossing is not None:
         faults.append(Fault("failures.domains", crossing))
     trays = {design.gpus_per_tray for design in instance.designs}
+    rates = {(design.relative_tray_rate, design.relative_rack_rate) for design in instance.designs}
     for i, plan in enumerate(instance.repair_plans):
         if plan.shared_by == "zone":
             continue
@@ -189,6 +190,7 @@ def _shared_faults(instance: Instance) -> list[Fault]:
         others = [f"domains across zones ({', '.join(across)})"] if across else []
         others += ["failures.uncertainty"] if instance.failures.uncertainty is not None else []
         others += ["a zone's guarantee"] if any(zone.guarantee is not None for zone in instance.zones) else []
+        others += ["designs of different relative_tray_rate or relative_rack_rate"] if len(rates) > 1 else []
         if others:
             message = f"crews or a shelf of the site are not supported with {' and '.join(others)}; use shared_by: zone"
             faults.append(Fault(field, message))

@@ -299,7 +299,7 @@ def shelves_too_small(instance: Instance) -> list[str]:
     fewest = [
         zone.count
         * min(
-            min(zone.racks) * design.blocks_per_rack * design.trays_per_block
+            min(zone.racks) * design.blocks_per_rack * design.trays_per_block * design.relative_tray_rate
             for design in instance.designs
             if zone.designs is None or design.name in zone.designs
         )

@@ -102,6 +102,10 @@ class BlockDesign(Record):
     """Choices of R, the idle spare blocks of a zone."""
     rack_price: Money | None = None
     power: DesignPower | None = None
+    relative_tray_rate: Annotated[float, Field(gt=0)] = 1.0
+    """Faults of this design's trays relative to failures.tray: another generation may fail more or less often."""
+    relative_rack_rate: Annotated[float, Field(gt=0)] = 1.0
+    """Faults of this design's racks relative to failures.rack."""
 
     @field_validator("intra_block_spares")
     @classmethod

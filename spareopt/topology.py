@@ -121,9 +121,10 @@ def _add_racks(
         return
     design, tag = layout.design, f" #{next(labels)}"
     rack, block, tray = (f"{prefix}{kind}{tag}" for kind in ("rack", "block", "tray"))
-    graph.add_node(rack, kind="rack", fault="rack", rate=_rate(instance.failures.rack))
+    graph.add_node(rack, kind="rack", fault="rack", rate=design.relative_rack_rate * _rate(instance.failures.rack))
     graph.add_node(block, kind="block", fault=None, rate=0.0)
-    graph.add_node(tray, kind="tray", fault="tray", rate=_rate(instance.failures.tray), gpus=design.gpus_per_tray)
+    tray_rate = design.relative_tray_rate * _rate(instance.failures.tray)
+    graph.add_node(tray, kind="tray", fault="tray", rate=tray_rate, gpus=design.gpus_per_tray)
     graph.add_edge(parent, rack, count=racks)
     graph.add_edge(rack, block, count=design.blocks_per_rack)
     graph.add_edge(block, tray, count=design.trays_per_block)

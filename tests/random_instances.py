@@ -27,6 +27,8 @@ def random_instance(seed: int, objective: str) -> dict[str, Any]:
                 "blocks_per_rack": pick(1, 1, 2),
                 "intra_block_spares": {"from": 0, "to": pick(1, trays - 1)},
                 "inter_block_spares": {"from": 0, "to": pick(1, 2)},
+                "relative_tray_rate": 1.0 if name == "a" else 1.5,
+                "relative_rack_rate": 1.0 if name == "a" else 0.5,
                 "rack_price": f"{rng.uniform(1, 4):.3f} M$",
                 "power": {
                     "gpu_full_limit": "1000 W",

@@ -56,23 +56,25 @@ def fault_classes(instance: Instance, choices: Sequence[ZoneChoice]) -> Classes:
     ways: list[list[tuple[float, float]]] = []
     numbers: dict[tuple[int, int], int] = {}
 
-    def add(kind: int, choice: int, faults: FaultClass, repair: RepairTime, staffed: bool) -> None:
+    def add(kind: int, choice: int, faults: FaultClass, repair: RepairTime, staffed: bool, relative: float) -> None:
         numbers[kind, choice] = len(rows)
-        rows.append(_row(faults, repair, staffed))
+        rows.append(_row(faults, repair, staffed, relative))
         phases = repair.phases
         ways.append([(1.0, repair.mean_hands_on)] if phases is None else [(p.share, p.hands_on) for p in phases])
 
     taken = [plans[choice.repair_plan] for choice in choices]
     crews = [repair_choice(plan, choice).crews is not None for plan, choice in zip(taken, choices, strict=True)]
-    for i, plan in enumerate(taken):
-        add(TRAY, i, failures.tray, plan.tray, crews[i])
+    by_name = {design.name: design for design in instance.designs}
+    designs = [by_name[choice.design] for choice in choices]
+    for i, (plan, design) in enumerate(zip(taken, designs, strict=True)):
+        add(TRAY, i, failures.tray, plan.tray, crews[i], design.relative_tray_rate)
     if failures.rack is not None:
-        for i, plan in enumerate(taken):
-            add(RACK, i, failures.rack, _rack_repair(plan), crews[i])
+        for i, (plan, design) in enumerate(zip(taken, designs, strict=True)):
+            add(RACK, i, failures.rack, _rack_repair(plan), crews[i], design.relative_rack_rate)
     for position, domain in enumerate(failures.domains):
         for i, plan in enumerate(taken if domain.spans != "site" else taken[:1]):
             repair = domain.repair if domain.spans == "site" else plan.domains.get(domain.name, domain.repair)
-            add(FIRST_DOMAIN + position, i, domain, repair, False)
+            add(FIRST_DOMAIN + position, i, domain, repair, False, 1.0)
     columns: dict[str, Any] = {
         name: np.array(values, dtype=np.int64 if isinstance(values[0], int) else np.float64)
         for name, values in zip(_Row._fields, zip(*rows, strict=True), strict=True)
@@ -86,13 +88,13 @@ def fault_classes(instance: Instance, choices: Sequence[ZoneChoice]) -> Classes:
     return Classes(columns, numbers)
 
 
-def _row(faults: FaultClass, repair: RepairTime, staffed: bool) -> _Row:
+def _row(faults: FaultClass, repair: RepairTime, staffed: bool, relative: float) -> _Row:
     lifetime, lemons, burn_in, silent = (
         getattr(faults, name, None) for name in ("lifetime", "lemons", "burn_in", "silent")
     )
     law, shape = _life(lifetime)
     return _Row(
-        rate=float(faults.per_hour),
+        rate=relative * float(faults.per_hour),
         life_law=law,
         life_shape=shape,
         lemon_share=0.0 if lemons is None else float(lemons.share),
