@@ -42,6 +42,9 @@ capital times B + E; the yearly cost that of plans plus energy, price :math:`\ti
 :math:`A = A_{site} \prod_z A_z`; cost is capital over the years it is spread plus yearly cost.  Placement groups of G
 GPUs: :math:`k g P = G` and :math:`w = P m` with whole P and m.
 
+Only the binaries (and P, m) are declared whole: counts follow from them.  Declared so too, they led SCIP 10 to call
+feasible models infeasible and to cut off optima, in one case of ten.
+
 Objectives: :math:`\ln` goodput, least cost with :math:`\ln` goodput above a target, or :math:`\ln` goodput less
 :math:`\ln` cost.  Plans whose zones are up for less than :data:`LEAST_UP` of the time are left out.
 """
@@ -230,9 +233,9 @@ def _add_choices(model: pyo.ConcreteModel, cluster: Cluster) -> None:
     model.checkpoint = pyo.Var(range(len(cluster.checkpoints)), domain=pyo.Binary)
     states = [(z, d, s) for z, d in pairs for s in range(len(cluster.designs[d].states))]
     model.state = pyo.Var(states, domain=pyo.Binary)
-    model.racks = pyo.Var(zones, domain=pyo.NonNegativeIntegers)
-    model.intra = pyo.Var(zones, domain=pyo.NonNegativeIntegers)
-    model.inter = pyo.Var(zones, domain=pyo.NonNegativeIntegers)
+    model.racks = pyo.Var(zones, bounds=(0, None))
+    model.intra = pyo.Var(zones, bounds=(0, None))
+    model.inter = pyo.Var(zones, bounds=(0, None))
     most_intra = {z: max(max(design.intra) for design in offered[z]) for z in zones}
     most_inter = {z: max(max(design.inter) for design in offered[z]) for z in zones}
     sizes = {z: _sizes(cluster, z) for z in zones}
@@ -285,11 +288,11 @@ def _sizes(cluster: Cluster, z: int) -> list[int]:
 def _add_sizes(model: pyo.ConcreteModel, cluster: Cluster) -> None:
     """Working blocks and trays, GPUs, the interruption rate, placement groups."""
     zones = range(len(cluster.zones))
-    model.working_blocks = pyo.Var(zones, domain=pyo.PositiveIntegers)
-    model.trays_at_work = pyo.Var(zones, domain=pyo.PositiveIntegers)
-    model.working_trays = pyo.Var(zones, domain=pyo.PositiveIntegers)
-    model.block_gpus = pyo.Var(zones, domain=pyo.PositiveIntegers)
-    model.zone_gpus = pyo.Var(zones, domain=pyo.PositiveIntegers)
+    model.working_blocks = pyo.Var(zones, bounds=(1, None))
+    model.trays_at_work = pyo.Var(zones, bounds=(1, None))
+    model.working_trays = pyo.Var(zones, bounds=(1, None))
+    model.block_gpus = pyo.Var(zones, bounds=(1, None))
+    model.zone_gpus = pyo.Var(zones, bounds=(1, None))
     model.gpus = pyo.Var()
     model.rate = pyo.Var()
     model.size = pyo.ConstraintList()
@@ -326,9 +329,7 @@ def _add_sizes(model: pyo.ConcreteModel, cluster: Cluster) -> None:
         model.rate
         == cluster.site_rate
         + sum(
-            cluster.tray_rate * model.working_trays[z]
-            + cluster.rack_rate * model.working_blocks[z]
-            + cluster.zone_rate
+            cluster.tray_rate * model.working_trays[z] + cluster.rack_rate * model.working_blocks[z] + cluster.zone_rate
             for z in zones
         )
     )
@@ -420,7 +421,9 @@ def _add_efficiency(model: pyo.ConcreteModel, cluster: Cluster) -> None:
         model.own_load = pyo.Var(bounds=(0, 1 if best else 0))
         free = sum(model.checkpoint[k] for k, plan in enumerate(plans) if plan.period is None)
         model.efficiency.add(model.own_load <= free)
-        model.efficiency.add(model.work_load == model.rate * by_plan(plan.period or 0.0 for plan in plans) + model.own_load)
+        model.efficiency.add(
+            model.work_load == model.rate * by_plan(plan.period or 0.0 for plan in plans) + model.own_load
+        )
     model.efficiency.add(model.stretch == model.work_load + model.rate * by_plan(plan.save for plan in plans))
     model.efficiency.add(model.recovery_load == model.rate * by_plan(plan.recovery for plan in plans))
     model.efficiency.add(
@@ -475,7 +478,9 @@ def _add_money(model: pyo.ConcreteModel, cluster: Cluster) -> None:
     model.money.add(model.running_draw == running)
     draw = model.blocked_draw + model.running_draw
     model.money.add(model.capital == price + cluster.site_capital / unit * draw)
-    plans = sum(repair.yearly_cost / unit * model.repair[z, p] for z in zones for p, repair in enumerate(cluster.repairs))
+    plans = sum(
+        repair.yearly_cost / unit * model.repair[z, p] for z in zones for p, repair in enumerate(cluster.repairs)
+    )
     plans += sum(plan.yearly_cost / unit * model.checkpoint[k] for k, plan in enumerate(cluster.checkpoints))
     energy = 0
     if cluster.energy_price:
@@ -484,7 +489,9 @@ def _add_money(model: pyo.ConcreteModel, cluster: Cluster) -> None:
     model.money.add(model.yearly_cost == plans + energy)
     model.money.add(model.cost == model.capital / cluster.years + model.yearly_cost)
     if cluster.goal == "ratio":
-        zones_racks = [min(zone.racks) * min(cluster.designs[d].rack_price for d in zone.designs) for zone in cluster.zones]
+        zones_racks = [
+            min(zone.racks) * min(cluster.designs[d].rack_price for d in zone.designs) for zone in cluster.zones
+        ]
         model.cost.setlb(max(sum(zones_racks) / cluster.years / unit * (1 - ROOM), 1e-6))
 
 

@@ -37,6 +37,7 @@ from spareopt.repair_plans import RepairPlan
 from spareopt.units import HOURS_PER_YEAR
 
 MOST_TRAYS, MOST_BLOCKS, MOST_ZONES = 6, 6, 3
+FEASIBILITY = 1e-8  # of each part of a formula; with SCIP's usual 1e-6 the objective is off by as much
 SAME_LIMIT = 1e-12  # relative: a limit of 320 W of 400 W is a share of 0.7999999999999999, and that is 0.8
 
 
@@ -57,7 +58,7 @@ class NonlinearResult:
     seconds: float
 
 
-def solve_nonlinear(instance: Instance, *, time_limit: float = 60.0, gap: float = 1e-8) -> NonlinearResult:
+def solve_nonlinear(instance: Instance, *, time_limit: float = 60.0, gap: float = 1e-7) -> NonlinearResult:
     """Solve a small instance as a nonlinear model, within ``time_limit`` seconds, to a relative ``gap``.
 
     Raises InputError where the model does not cover the instance, SolverError where SCIP is missing, fails, or its plan
@@ -66,9 +67,8 @@ def solve_nonlinear(instance: Instance, *, time_limit: float = 60.0, gap: float 
     cluster = cluster_of(instance)
     model = build(cluster)
     relative = cluster.goal == "cost"  # the others are logarithms, whose difference is the relative gap
-    record = solve_minlp(
-        model, time_limit=time_limit, rel_gap=gap if relative else 0.0, abs_gap=0.0 if relative else gap
-    )
+    gaps = (gap, 0.0) if relative else (0.0, gap)
+    record = solve_minlp(model, time_limit=time_limit, rel_gap=gaps[0], abs_gap=gaps[1], feasibility=FEASIBILITY)
     bound = None if record.bound is None else _in_own_unit(cluster, record.bound)
     if record.objective is None:
         return NonlinearResult(record.status, None, None, None, None, bound, record.seconds)
@@ -161,7 +161,9 @@ def _not_covered(instance: Instance) -> list[Fault]:
         if blocks > MOST_BLOCKS:
             refuse(f"designs.{i}.blocks_per_rack", f"expected zones of at most {MOST_BLOCKS} blocks, got {blocks}")
         if design.blocks_per_rack > 1 and instance.failures.rack is not None:
-            refuse(f"designs.{i}.blocks_per_rack", "expected 1 where racks fail, as blocks that fail together are no law")
+            refuse(
+                f"designs.{i}.blocks_per_rack", "expected 1 where racks fail, as blocks that fail together are no law"
+            )
     failures = instance.failures
     for i, domain in enumerate(failures.domains):
         if isinstance(domain.spans, int) or domain.units > 1 or domain.feeds is not None:
@@ -212,9 +214,7 @@ def gpu_limits(instance: Instance, design: BlockDesign) -> list[float | None]:
         return [None]
     full, form = design.power.gpu_full_limit, instance.hardware_scale
     least = 0.0 if form is None or form.power_curve is None else form.power_curve.valid_from
-    return [
-        limit for limit in design.power.gpu_limits or (full,) if min(limit / full, 1.0) >= least * (1 - SAME_LIMIT)
-    ]
+    return [limit for limit in design.power.gpu_limits or (full,) if min(limit / full, 1.0) >= least * (1 - SAME_LIMIT)]
 
 
 def _design(instance: Instance, design: BlockDesign) -> Design:

@@ -1,8 +1,8 @@
 """The only module that touches SCIP, the nonlinear solver that checks small cases; plans come from solver.py's HiGHS.
 
-Pyomo passes the model to SCIP in memory (its ``scip_direct``; no executable is needed).  SCIP does not always look at its
-clock, so it runs in a process of its own that is killed when it overstays.  What it has found and proved by then is
-kept: it is written to a file as it comes.
+Pyomo writes the model as an NL file, which the SCIP within pyscipopt reads; no executable is needed.  SCIP does not
+always look at its clock, so it runs in a process of its own that is killed when it overstays.  What it has found and
+proved by then is kept: it is written to a file as it comes.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import pickle
 import subprocess
 import sys
 import tempfile
@@ -22,14 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pyomo.environ as pyo
+from pyomo.repn.plugins.nl_writer import NLWriter
 
 from spareopt.errors import SolverError
 
-FEASIBILITY = 1e-9
-"""Tolerance of rows; SCIP's usual 1e-6 on each part of a nested formula leaves errors of 1e-5 in the objective."""
 GRACE = 5.0  # seconds beyond the limit before the process is killed
 BOUND_PERIOD = 0.2  # seconds between two bounds written
-MODEL, FOUND, RESULT = "model.pickle", "found.json", "result.json"
+MODEL, FOUND, RESULT = "model.nl", "found.json", "result.json"
 
 
 class NonlinearStatus(StrEnum):
@@ -59,25 +57,36 @@ def scip_is_installed() -> bool:
 
 
 def solve_minlp(
-    model: pyo.ConcreteModel, *, time_limit: float, rel_gap: float = 0.0, abs_gap: float = 0.0
+    model: pyo.ConcreteModel,
+    *,
+    time_limit: float,
+    rel_gap: float = 0.0,
+    abs_gap: float = 0.0,
+    feasibility: float = 1e-6,
 ) -> NonlinearRecord:
     """Solve a nonlinear model, at most ``time_limit`` seconds and a few of grace, and load the incumbent.
 
     The solve ends when |objective − bound| <= abs_gap or <= rel_gap × the smaller of them.  Integers are loaded rounded;
-    other values hold to ``FEASIBILITY``, so a plan must be scored anew.  Raises SolverError where pyscipopt is missing or
-    SCIP fails.
+    every part of a row holds to ``feasibility``, so a plan must be scored anew.  Raises SolverError where pyscipopt is
+    missing or SCIP fails.
     """
     if not scip_is_installed():
         raise SolverError("the nonlinear model needs SCIP, which is not installed; pip install pyscipopt")
     if not time_limit > 0:
         raise ValueError(f"time_limit: expected seconds above zero, got {time_limit}")
     began = time.monotonic()
-    options = {"time_limit": time_limit, "rel_gap": rel_gap, "abs_gap": abs_gap}
+    options = {
+        "limits/time": time_limit,
+        "limits/gap": rel_gap,
+        "limits/absgap": abs_gap,
+        "numerics/feastol": feasibility,
+    }
     killed, errors = False, ""
     with tempfile.TemporaryDirectory(prefix="spareopt-scip-") as name:
         folder = Path(name)
-        (folder / MODEL).write_bytes(pickle.dumps((model, options)))
-        command = [sys.executable, "-m", "spareopt.nonlinear_solver", name]
+        with (folder / MODEL).open("w", encoding="utf-8") as stream:
+            written = NLWriter().write(model, stream, linear_presolve=False, scale_model=False)
+        command = [sys.executable, "-m", "spareopt.nonlinear_solver", name, json.dumps(options)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         try:
             limit = time_limit + GRACE + (time.monotonic() - began)
@@ -88,11 +97,10 @@ def solve_minlp(
         result, found = _read(folder / RESULT), _read(folder / FOUND)
     if not killed and result is None:
         raise SolverError("SCIP failed: " + (errors.strip().splitlines() or ["it said nothing"])[-1])
-    last = found or {}
-    if result is not None:
-        last |= {key: value for key, value in result.items() if value is not None}
+    last = result or found or {}
     if values := last.get("values"):
-        _load(model, values)
+        for variable, value in zip(written.variables, values, strict=True):
+            variable.set_value(round(value) if variable.is_integer() else value, skip_validation=True)
     status = NonlinearStatus(result["status"]) if result else NonlinearStatus.KILLED
     objective = last["objective"] if values else None
     bound = None if status == NonlinearStatus.INFEASIBLE else last.get("bound")
@@ -110,36 +118,36 @@ def _write(path: Path, data: dict[str, Any]) -> None:
     part.replace(path)
 
 
-def _variables(model: pyo.ConcreteModel) -> list[Any]:
-    """The variables of a model, in an order that pickling keeps."""
-    return list(model.component_data_objects(pyo.Var, descend_into=True))
-
-
-def _load(model: pyo.ConcreteModel, values: list[float | None]) -> None:
-    for variable, value in zip(_variables(model), values, strict=True):
-        if value is not None:  # else it is in no row
-            variable.set_value(round(value) if variable.is_integer() else value, skip_validation=True)
-
-
 def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) and abs(value) < 1e19 else None  # SCIP's infinity: 1e20
 
 
-def _run(folder: Path) -> None:
+def _run(folder: Path, options: dict[str, float]) -> None:
     """What the process of its own does: solve the model in a folder, note what is found, write the result."""
     import pyscipopt  # noqa: PLC0415
-    from pyomo.contrib.solver.common.results import TerminationCondition as Condition  # noqa: PLC0415
-    from pyomo.contrib.solver.solvers.scip.scip_direct import ScipDirect  # noqa: PLC0415
 
-    model, options = pickle.loads((folder / MODEL).read_bytes())
+    scip = pyscipopt.Model()
+    scip.hideOutput()
+    scip.readProblem(str(folder / MODEL))
+    scip.setParams(options)
+    # the reader names variables by type and place in the file (x0, b1, i2), and adds one for a nonlinear objective
+    named = [variable for variable in scip.getVars() if variable.name[1:].isdigit()]
+    variables = sorted(named, key=lambda variable: int(variable.name[1:]))
     events = pyscipopt.SCIP_EVENTTYPE
     caught = (events.BESTSOLFOUND, events.DUALBOUNDIMPROVED)
+
+    def found() -> dict[str, Any]:
+        known: dict[str, Any] = {"bound": _finite(scip.getDualbound())}
+        if scip.getNSols():
+            best = scip.getBestSol()
+            known["objective"] = scip.getSolObjVal(best)
+            known["values"] = [scip.getSolVal(best, variable) for variable in variables]
+        return known
 
     class Notes(pyscipopt.Eventhdlr):  # type: ignore[misc]
         """Writes every better solution, and the bound now and then."""
 
-        def __init__(self, variables: list[Any]) -> None:
-            self.variables, self.written, self.found = variables, -math.inf, {"objective": None, "values": None}
+        written = -math.inf
 
         def eventinit(self) -> None:
             for event in caught:
@@ -150,50 +158,22 @@ def _run(folder: Path) -> None:
                 self.model.dropEvent(event, self)
 
         def eventexec(self, event: Any) -> None:
-            better, now = event.getType() == events.BESTSOLFOUND, time.monotonic()
-            if better:
-                best = self.model.getBestSol()
-                values = [None if v is None else self.model.getSolVal(best, v) for v in self.variables]
-                self.found = {"objective": self.model.getSolObjVal(best), "values": values}
-            if better or now - self.written > BOUND_PERIOD:
-                self.written = now
-                _write(folder / FOUND, self.found | {"bound": _finite(self.model.getDualbound())})
+            if event.getType() == events.BESTSOLFOUND or time.monotonic() - self.written > BOUND_PERIOD:
+                self.written = time.monotonic()
+                _write(folder / FOUND, found())
 
-    class Noted(ScipDirect):  # type: ignore[misc]
-        """Pyomo's interface with the notes attached, before it starts SCIP."""
-
-        def _create_solver_model(self, model: Any, config: Any) -> Any:
-            created = super()._create_solver_model(model, config)
-            columns = self._pyomo_var_to_solver_var_map
-            notes = Notes([columns.get(variable) for variable in _variables(model)])
-            created[0].includeEventhdlr(notes, "notes", "what has been found")
-            return created
-
-    solver = Noted()
-    results = solver.solve(
-        model,
-        **options,
-        load_solutions=False,
-        raise_exception_on_nonoptimal_result=False,
-        solver_options={"numerics/feastol": FEASIBILITY, "numerics/dualfeastol": FEASIBILITY},
-    )
+    scip.includeEventhdlr(Notes(), "notes", "what has been found")
+    scip.optimize()
     statuses = {
-        Condition.convergenceCriteriaSatisfied: NonlinearStatus.OPTIMAL,
-        Condition.maxTimeLimit: NonlinearStatus.TIME_LIMIT,
-        Condition.provenInfeasible: NonlinearStatus.INFEASIBLE,
-        Condition.infeasibleOrUnbounded: NonlinearStatus.INFEASIBLE,  # every objective here is bounded
+        "optimal": NonlinearStatus.OPTIMAL,
+        "gaplimit": NonlinearStatus.OPTIMAL,
+        "timelimit": NonlinearStatus.TIME_LIMIT,
+        "infeasible": NonlinearStatus.INFEASIBLE,
     }
-    condition = results.termination_condition
-    if condition not in statuses:
-        raise RuntimeError(f"SCIP ended with {condition.name}")
-    values = None
-    if results.incumbent_objective is not None:
-        loaded = results.solution_loader.get_vars()
-        values = [loaded.get(variable) for variable in _variables(model)]
-    bound, objective = _finite(results.objective_bound), results.incumbent_objective
-    result = {"status": statuses[condition], "objective": objective, "bound": bound, "values": values}
-    _write(folder / RESULT, result)
+    if scip.getStatus() not in statuses:
+        raise RuntimeError(f"SCIP ended with {scip.getStatus()}")
+    _write(folder / RESULT, {"status": statuses[scip.getStatus()]} | found())
 
 
 if __name__ == "__main__":
-    _run(Path(sys.argv[1]))
+    _run(Path(sys.argv[1]), json.loads(sys.argv[2]))
