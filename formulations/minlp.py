@@ -27,11 +27,12 @@ and with :math:`u = \Lambda\tau`, save :math:`\delta` and recovery time :math:`\
 
 .. math::  \ln\eta = \ln u - \Lambda\rho - \ln\bigl(e^{u+\Lambda\delta} - 1\bigr) .
 
-At a given period :math:`u = \Lambda\tau_k`; at the best one u is free in (0, 1], and as nothing gets better by a smaller
-:math:`\eta`, its optimum is the best period: the condition for it, :math:`1-u=e^{-u-\Lambda\delta}`, need not be stated.
+At a given period :math:`u = \Lambda\tau_k`; at the best one u is free in (0, 1], and as nothing gets better by a
+smaller :math:`\eta`, its optimum is the best period: the condition for it, :math:`1-u=e^{-u-\Lambda\delta}`, need not
+be stated.
 
-Scale: :math:`\ln s \le \ln h_z + \ln g(n_z) + \ln(\text{speed}_z)` for every zone, with :math:`n = kg` and the ring form
-:math:`g(n) = n/(1+o(n-1))` over that of the reference size; :math:`\ln h` is a number of the GPU limit, a gain of
+Scale: :math:`\ln s \le \ln h_z + \ln g(n_z) + \ln(\text{speed}_z)` for every zone, with :math:`n = kg` and the ring
+form :math:`g(n) = n/(1+o(n-1))` over that of the reference size; :math:`\ln h` is a number of the GPU limit, a gain of
 spares :math:`v_1 \ln gain`, or :math:`e\,(\ln(K-\alpha I) - \ln(K-I))` of a rack of fixed power.  Then
 
 .. math::  \ln(\text{goodput}) = \ln N + \ln s + \ln A_{site} + \sum_z \ln A_z + \ln\eta .
@@ -62,7 +63,7 @@ import pyomo.environ as pyo
 
 LEAST_UP = 1e-9
 ROOM = 0.01
-"""Relative room in the bounds of variables: one that holds with no room to spare makes SCIP call feasible plans infeasible."""
+"""Relative room in the bounds of variables: with none to spare SCIP calls feasible plans infeasible."""
 ROUNDING = 1e-9  # relative slack of every limit, so that rounding never cuts off a plan that meets it exactly
 
 
@@ -397,7 +398,7 @@ def _head(up: Any, number: int, at_least: Any, z: int, most: int) -> Any:
 
 
 def _add_efficiency(model: pyo.ConcreteModel, cluster: Cluster) -> None:
-    r"""The logarithm of :math:`\eta`, by the load u, work between two saves in units of the mean time between faults."""
+    r"""The logarithm of :math:`\eta`, by the load u, work between saves in units of the mean time between faults."""
     plans = cluster.checkpoints
     low, high = model.rate.bounds
     given = [plan.period for plan in plans if plan.period is not None]

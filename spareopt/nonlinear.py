@@ -161,9 +161,7 @@ def _not_covered(instance: Instance) -> list[Fault]:
         if blocks > MOST_BLOCKS:
             refuse(f"designs.{i}.blocks_per_rack", f"expected zones of at most {MOST_BLOCKS} blocks, got {blocks}")
         if design.blocks_per_rack > 1 and instance.failures.rack is not None:
-            refuse(
-                f"designs.{i}.blocks_per_rack", "expected 1 where racks fail, as blocks that fail together are no law"
-            )
+            refuse(f"designs.{i}.blocks_per_rack", "expected 1 where racks fail")
     failures = instance.failures
     for i, domain in enumerate(failures.domains):
         if isinstance(domain.spans, int) or domain.units > 1 or domain.feeds is not None:

@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -66,9 +67,9 @@ def solve_minlp(
 ) -> NonlinearRecord:
     """Solve a nonlinear model, at most ``time_limit`` seconds and a few of grace, and load the incumbent.
 
-    The solve ends when |objective − bound| <= abs_gap or <= rel_gap × the smaller of them.  Integers are loaded rounded;
-    every part of a row holds to ``feasibility``, so a plan must be scored anew.  Raises SolverError where pyscipopt is
-    missing or SCIP fails.
+    The solve ends when |objective − bound| <= abs_gap or <= rel_gap × the smaller of them.  Integers are loaded
+    rounded; every part of a row holds to ``feasibility``, so a plan must be scored anew.  Raises SolverError where
+    pyscipopt is missing or SCIP fails.
     """
     if not scip_is_installed():
         raise SolverError("the nonlinear model needs SCIP, which is not installed; pip install pyscipopt")
@@ -124,8 +125,7 @@ def _finite(value: float | None) -> float | None:
 
 def _run(folder: Path, options: dict[str, float]) -> None:
     """What the process of its own does: solve the model in a folder, note what is found, write the result."""
-    import pyscipopt  # noqa: PLC0415
-
+    pyscipopt: Any = import_module("pyscipopt")
     scip = pyscipopt.Model()
     scip.hideOutput()
     scip.readProblem(str(folder / MODEL))
@@ -144,7 +144,7 @@ def _run(folder: Path, options: dict[str, float]) -> None:
             known["values"] = [scip.getSolVal(best, variable) for variable in variables]
         return known
 
-    class Notes(pyscipopt.Eventhdlr):  # type: ignore[misc]
+    class Notes(pyscipopt.Eventhdlr):
         """Writes every better solution, and the bound now and then."""
 
         written = -math.inf
