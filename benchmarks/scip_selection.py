@@ -119,10 +119,12 @@ def _log_efficiency(model: pyo.ConcreteModel, problem: Problem) -> Any:
     def chosen(numbers: list[float]) -> Any:
         return numbers[0] if len(set(numbers)) == 1 else sum(x * o for x, o in zip(numbers, options, strict=True))
 
-    most = max([1.0] + [highest * period for period in periods if period is not None])
-    saves = [float(scheme.save) for scheme in schemes]
-    model.work = pyo.Var(bounds=(1e-9, most))
-    model.stretch = pyo.Var(bounds=(1e-9, most + highest * max(saves)))
+    loads, saves = [], [float(scheme.save) for scheme in schemes]
+    for rate in (float(model.rate.lb), highest):
+        loads += [rate * float(scheme.best_period(np.array(rate))) for scheme in schemes]
+    model.work = pyo.Var(bounds=(min(loads) * (1 - ROOM), max(loads) * (1 + ROOM)))
+    shortest = min(loads) + float(model.rate.lb) * min(saves)
+    model.stretch = pyo.Var(bounds=(shortest * (1 - ROOM), (max(loads) + highest * max(saves)) * (1 + ROOM)))
     model.rows.add(model.stretch == model.work + model.rate * chosen(saves))
     if any(period is not None for period in periods):
         model.free = pyo.Var(bounds=(0, 1))  # the load of a best period
@@ -131,13 +133,17 @@ def _log_efficiency(model: pyo.ConcreteModel, problem: Problem) -> Any:
         given = chosen([period or 0.0 for period in periods])
         model.rows.add(model.work == model.rate * given + model.free)
     recovery = model.rate * chosen([float(scheme.recovery) for scheme in schemes])
-    return pyo.log(model.work) - recovery - pyo.log(pyo.exp(model.stretch) - 1)
+    best_of_all = max(float(scheme.log_eta(np.array(model.rate.lb))) for scheme in schemes)
+    model.efficiency = pyo.Var(bounds=(-50, best_of_all + ROOM))
+    model.rows.add(model.efficiency == pyo.log(model.work) - recovery - pyo.log(pyo.exp(model.stretch) - 1))
+    return model.efficiency
 
 
 def differing_zones(number: int) -> Instance:
     """gb200-4x256 with so many zones of 72 racks, each of a speed and a choice of designs of its own.
 
-    Capital is a tenth above what the zones cost at least, so that they compete for it.
+    Capital is a tenth above what the zones cost at least, and power below what they draw at full speed, so that they
+    compete for both, and thousands of candidates are left.
     """
     data = read_instance("gb200-4x256").resolved()
     (full,) = data["designs"]
@@ -156,6 +162,7 @@ def differing_zones(number: int) -> Instance:
     ]
     least = sum((64 + z % 4) * (3.9 if z % 3 == 0 else 2.1) for z in range(number))
     data["limits"]["capital"] = f"{1.1 * least:.1f} M$"
+    data["limits"]["site_power"] = f"{6 * number} MW"
     return read_instance(data)
 
 

@@ -27,7 +27,7 @@ and with :math:`u = \Lambda\tau`, save :math:`\delta` and recovery time :math:`\
 
 .. math::  \ln\eta = \ln u - \Lambda\rho - \ln\bigl(e^{u+\Lambda\delta} - 1\bigr) .
 
-At a given period :math:`u = \Lambda\tau_k`; at the best one u is free in (0, 1], and as nothing gets better by a
+At a given period :math:`u = \Lambda\tau_k`; at the best one u is free, and as nothing gets better by a
 smaller :math:`\eta`, its optimum is the best period: the condition for it, :math:`1-u=e^{-u-\Lambda\delta}`, need not
 be stated.
 
@@ -44,7 +44,7 @@ capital times B + E; the yearly cost that of plans plus energy, price :math:`\ti
 GPUs: :math:`k g P = G` and :math:`w = P m` with whole P and m.
 
 Only the binaries (and P, m) are declared whole: counts follow from them.  Declared so too, they led SCIP 10 to call
-feasible models infeasible and to cut off optima, in one case of ten.
+feasible models infeasible and to cut off optima, in one case of ten; so did a load u bounded by nothing better than 0.
 
 Objectives: :math:`\ln` goodput, least cost with :math:`\ln` goodput above a target, or :math:`\ln` goodput less
 :math:`\ln` cost.  Plans whose zones are up for less than :data:`LEAST_UP` of the time are left out.
@@ -55,7 +55,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
-from math import comb, log
+from math import comb, exp, expm1, log
 from operator import mul
 from typing import Any, Literal
 
@@ -402,11 +402,14 @@ def _add_efficiency(model: pyo.ConcreteModel, cluster: Cluster) -> None:
     plans = cluster.checkpoints
     low, high = model.rate.bounds
     given = [plan.period for plan in plans if plan.period is not None]
-    best = any(plan.period is None for plan in plans)
-    most_load = max([high * period for period in given] + [1.0] * best)
-    least_save = min(plan.save for plan in plans) * low
-    model.work_load = pyo.Var(bounds=(1e-9, most_load))
-    model.stretch = pyo.Var(bounds=(1e-9 + least_save, most_load + max(plan.save for plan in plans) * high))
+    saves = [plan.save for plan in plans]
+    best = [plan.save for plan in plans if plan.period is None]
+    loads = [rate * period for rate in (low, high) for period in given]
+    if best:
+        loads += [_best_load(low * min(best))[0], _best_load(high * max(best))[1]]
+    model.work_load = pyo.Var(bounds=(min(loads) * (1 - ROOM), max(loads) * (1 + ROOM)))
+    stretches = (min(loads) + low * min(saves), max(loads) + high * max(saves))
+    model.stretch = pyo.Var(bounds=(stretches[0] * (1 - ROOM), stretches[1] * (1 + ROOM)))
     model.recovery_load = pyo.Var(bounds=(0, max(plan.recovery for plan in plans) * high))
     model.log_efficiency = pyo.Var(bounds=(-50, 0))
     model.efficiency = pyo.ConstraintList()
@@ -430,6 +433,15 @@ def _add_efficiency(model: pyo.ConcreteModel, cluster: Cluster) -> None:
     model.efficiency.add(
         model.log_efficiency == pyo.log(model.work_load) - model.recovery_load - pyo.log(pyo.exp(model.stretch) - 1)
     )
+
+
+def _best_load(save_load: float) -> tuple[float, float]:
+    """An interval with the best load u at a save of ``save_load`` mean times between faults.
+
+    It solves 1 − u = exp(−u − x), that is ∫₀ᵘ t eᵗ dt = 1 − e⁻ˣ, and the integral is from u²/2 to e u²/2 for u up to 1.
+    """
+    most = -2.0 * expm1(-save_load)
+    return (most / exp(1.0)) ** 0.5, min(most**0.5, 1.0)
 
 
 def _add_scale(model: pyo.ConcreteModel, cluster: Cluster) -> None:

@@ -144,7 +144,7 @@ def _run(folder: Path, options: dict[str, float]) -> None:
             known["values"] = [scip.getSolVal(best, variable) for variable in variables]
         return known
 
-    class Notes(pyscipopt.Eventhdlr):
+    class Notes(pyscipopt.Eventhdlr):  # type: ignore[misc]
         """Writes every better solution, and the bound now and then."""
 
         written = -math.inf
