@@ -133,7 +133,8 @@ class Search:
         if sum(self.problem.members) > 1 and not self.problem.terms.coupled:
             self._tell("marginal analysis", self.bound)
             self.greedy = greedy(self.problem, lambda: self.remaining() != 0)
-            self._take(self.greedy)
+            if len(self.problem.members) > 1:  # of one class it would win ties by zones built unlike for nothing
+                self._take(self.greedy)
         while True:
             if not self.refinement.excluded:
                 self._screen()
