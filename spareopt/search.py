@@ -32,7 +32,8 @@ SCREENS = 4
 FIRST_TRIES = 8
 FIRST_GAP = 1e-3
 FIRST_NODES = 100
-SOLVER_SHARE = 0.9
+SOLVER_SHARE = 0.9  # of the gap asked; the rest is for what the pieces are off
+DENSER = 16  # pieces are cut until they are off by less than this part of the gap asked
 FEW_OF_CLASS = 4
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 MOST_EXCLUDED = 40  # plans cut off where zones are coupled: each costs a MILP, and the bound may never meet them
@@ -293,7 +294,7 @@ class Search:
                 self.bound = self.value  # a class of zones has no candidate left that any better plan could use
                 return
             self._keep(kept)
-            self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / 4)
+            self.refinement = self.refinement.denser(self.problem, max(self.gap, 1e-6) / DENSER)
 
     def _relaxed(self, model: Any, cases: list[Any]) -> tuple[Array, Array]:
         """For each case, a bound on the score of any plan, and on that of any plan that uses each candidate."""

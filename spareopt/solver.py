@@ -398,7 +398,7 @@ class _FewColumns:
                     if state == Model.kInfeasible:
                         return INFEASIBLE
                     return _Relaxed(float(self.highs.getInfo().objective_function_value), reduced)
-                self._add(wanted[np.argsort(-missed[wanted], kind="stable")[: MANY_COLUMNS // 8]])
+                self._add(wanted[np.argsort(-missed[wanted], kind="stable")[: max(1, MANY_COLUMNS // 8)]])
         finally:
             self.highs.changeColBounds(place, self.lp.lower[case], self.lp.upper[case])
 

@@ -337,13 +337,14 @@ def test_what_can_not_be_mapped_is_refused(words: tuple[str, ...], said: str) ->
 
 
 def test_an_axis_shows_what_its_values_come_to() -> None:
-    """Proves that multiples are told in the unit of the field, and by themselves where the instance states a rate."""
+    """Proves that multiples are told in the unit of the field, an mtbf also where the instance states its rate."""
     published = spareopt.read_instance("meta-2026", scenarios=["six-strategies"])
     result = spareopt.strategy_map(published, "failures.rack.mtbf=0.5x", f"{TRAY}=1 d,2 d", model="first-order")
     assert (result.x.shown, result.y.shown) == ((("5000 h",),), (("24 h", "48 h"),))
     rates = spareopt.read_instance("academic-1k")
     result = spareopt.strategy_map(rates, "failures.tray.mtbf=2x", "power.pue=1.1,1.3", by=["repair_plan"])
-    assert result.x.shown == () and map_text.tick(result.x, 0) == "2x"
+    mtbf = 1 / rates.failures.tray.per_hour
+    assert result.x.shown == ((f"{2 * mtbf:.2f} h",),) and map_text.tick(result.x, 0) == f"{2 * mtbf:,.0f} h"
     assert map_text.axis_name(result.y) == "power.pue: 1.1 to 1.3"
 
 

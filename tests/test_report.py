@@ -262,7 +262,7 @@ def test_percent_has_the_digits_it_needs(share: float, text: str) -> None:
 )
 def test_limits_have_units(unit: str, value: float, text: str) -> None:
     """Proves that every kind of limit is shown in its unit, short."""
-    assert score_text._limit_number(unit, "USD")(value) == text
+    assert score_text.limit_number(unit, "USD")(value) == text
 
 
 def test_an_instance_without_limits_says_so() -> None:

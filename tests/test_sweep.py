@@ -124,7 +124,7 @@ def test_tied_paths_units_and_infeasible_points() -> None:
         known = {"failures.tray.mtbf": 24 / 1.5e-3, "failures.rack.mtbf": 24 / 5.4e-3}[path]
         assert list(rows[f"{path}_h"]) == pytest.approx([known, 2 * known] * 3, rel=1e-12)
     assert list(rows["status"]) == ["infeasible"] * 2 + ["proven"] * 4
-    assert rows["why"][0] == "limits.capital: the least possible is 3.494 G$, the limit 3 G$"
+    assert rows["why"][0] == "limits.capital: the least possible is 3.495 G$, the limit 3 G$"
     assert rows["objective_value"].isna().tolist() == [True] * 2 + [False] * 4
     assert (rows["racks"][2], rows["racks_per_zone"][2], rows["racks"].dtype) == (1024, 256, "Int64")
 
