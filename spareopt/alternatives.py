@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from spareopt import units
 from spareopt.binding import without_limit
@@ -33,28 +32,24 @@ from spareopt.instance import Instance
 from spareopt.levels import level_instances, level_of
 from spareopt.optimise import solve
 from spareopt.plan import INTERRUPTED, PROVEN, Plan
+from spareopt.record import Frozen, Result
 from spareopt.schemes import Model, recovery_scheme
 from spareopt.search import DEFAULT_GAP, OnProgress
 
-WHY_NOT_SCHEMA_VERSION = 1
 SOURCE = "--why-not"
 
 Outcome = Literal["the best plan has it", "worse", "no worse", "breaks a limit", "can't be built", "not known"]
 
 
-class Dominated(BaseModel):
+class Dominated(Frozen):
     """A zone choice, and one that is at least as good in every plan that could use it."""
-
-    model_config = ConfigDict(frozen=True)
 
     choice: ZoneChoice
     by: ZoneChoice
 
 
-class WhyNot(BaseModel):
+class WhyNot(Result):
     """What comes of other decisions than the best plan's."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     asked: str

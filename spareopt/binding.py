@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from spareopt.decisions import Decisions
 from spareopt.errors import LimitError, StoppedError
 from spareopt.evaluation import evaluate
@@ -18,6 +16,7 @@ from spareopt.instance import Instance
 from spareopt.limits import LimitSlack
 from spareopt.optimise import solve
 from spareopt.plan import INTERRUPTED, PROVEN, Plan
+from spareopt.record import Frozen
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP, OnProgress
 
@@ -27,10 +26,8 @@ GUARANTEE = "guarantee of "
 Binding = Literal["binds", "binds through whole units", "does not bind", "not known"]
 
 
-class Binds(BaseModel):
+class Binds(Frozen):
     """One limit of the instance: how far the plan is from it, and what the optimum gains without it."""
-
-    model_config = ConfigDict(frozen=True)
 
     limit: str
     unit: str

@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from spareopt.caps import Cap, setting, typed
 from spareopt.decisions import Decisions
@@ -16,18 +16,16 @@ from spareopt.errors import Fault, InputError, LimitError, SolverError, StoppedE
 from spareopt.evaluation import evaluate
 from spareopt.extremes import TOLERANCE, Extremes, Reach, unbuildable
 from spareopt.instance import Instance
+from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.search import OnProgress
 from spareopt.what_if import changed
 
-INFEASIBILITY_SCHEMA_VERSION = 1
 MOST_CONFLICTS = 20
 
 
-class LimitReach(BaseModel):
+class LimitReach(Frozen):
     """A limit that the instance states, and what its quantity can be at best."""
-
-    model_config = ConfigDict(frozen=True)
 
     limit: str
     """The field, as ``--set`` names it."""
@@ -43,20 +41,16 @@ class LimitReach(BaseModel):
     """A plan with the value ``held``."""
 
 
-class Conflict(BaseModel):
+class Conflict(Frozen):
     """Limits that can't be met together; without any one of them the others can."""
-
-    model_config = ConfigDict(frozen=True)
 
     limits: tuple[str, ...]
     best: tuple[float | None, ...]
     """The best value of each with only the others of the conflict held; null for a limit that is no number."""
 
 
-class Move(BaseModel):
+class Move(Frozen):
     """A limit moved so far that a plan exists."""
-
-    model_config = ConfigDict(frozen=True)
 
     limit: str
     needed: float | None
@@ -67,10 +61,8 @@ class Move(BaseModel):
     """The same as an option of the command line."""
 
 
-class Remedy(BaseModel):
+class Remedy(Frozen):
     """Moves that together are enough, all other limits as they are."""
-
-    model_config = ConfigDict(frozen=True)
 
     moves: tuple[Move, ...]
     plan: Decisions
@@ -82,10 +74,8 @@ class Remedy(BaseModel):
         return {move.limit: move.value for move in self.moves}
 
 
-class Infeasibility(BaseModel):
+class Infeasibility(Result):
     """Why an instance has no plan.  The same bytes for the same input and versions, without a time limit."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     instance: str
@@ -106,10 +96,6 @@ class Infeasibility(BaseModel):
     """Whether all of this is proven; else conflicts may not be minimal and values not the best."""
     tolerance: float
     """Relative, of the best values that are not whole."""
-
-    def to_json(self) -> str:
-        """The explanation as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
 
 def read_infeasibility(source: str | Path) -> Infeasibility:

@@ -9,7 +9,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt import units
 from spareopt.asking import ask
@@ -21,6 +20,7 @@ from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
 from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, versions
+from spareopt.record import Frozen, Result
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 Of = Literal["cost", "capital", "power"]
@@ -35,10 +35,8 @@ FLAT = 0.02
 FIELDS: dict[Of, str] = {"cost": "cost_per_year", "capital": "capital", "power": "it_power_kw"}
 
 
-class FrontierPoint(BaseModel):
+class FrontierPoint(Frozen):
     """A point of the frontier: a plan, what it takes and gives, and how near it is proven to be efficient."""
-
-    model_config = ConfigDict(frozen=True)
 
     resource: float
     goodput: float
@@ -65,10 +63,8 @@ class FrontierPoint(BaseModel):
     """What each further baseline GPU of goodput takes up to the next point; None at the last one."""
 
 
-class Frontier(BaseModel):
+class Frontier(Result):
     """An efficient frontier, by increasing resource and goodput."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     of: Of
@@ -105,10 +101,6 @@ class Frontier(BaseModel):
         }
         rows = [{column: getattr(point, name) for name, column in names.items()} for point in self.points]
         return pd.DataFrame(rows, columns=list(names.values()))
-
-    def to_json(self) -> str:
-        """The frontier as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
 
 def frontier(

@@ -7,7 +7,6 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt import first_order
 from spareopt.building import limit_shares, site_of
@@ -25,6 +24,7 @@ from spareopt.losses import loss_shares, stranded_blocks
 from spareopt.numerics.crews import CrewLaw, Pool
 from spareopt.numerics.recovery import RecoveryScheme, RecoveryShares
 from spareopt.numerics.two_level import TwoLevel
+from spareopt.record import Frozen
 from spareopt.repair import zone_repair
 from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_method, recovery_scheme
@@ -40,10 +40,8 @@ BUT_FOR = "exact but for what is left out"
 POOLED = "zones that share crews or a shelf are scored together, under one law of their failed trays and racks"
 
 
-class ZoneEvaluation(BaseModel):
+class ZoneEvaluation(Frozen):
     """What one zone of a choice contributes."""
-
-    model_config = ConfigDict(frozen=True)
 
     zone: str
     count: int
@@ -64,10 +62,8 @@ class ZoneEvaluation(BaseModel):
     """Mean time that a failed tray waits for one from the shelf; None where one is always at hand."""
 
 
-class IdleSpares(BaseModel):
+class IdleSpares(Frozen):
     """What the idle spares (trays within blocks, and spare blocks) cost; part of the plan's totals."""
-
-    model_config = ConfigDict(frozen=True)
 
     gpus: int
     capital: float | None
@@ -77,10 +73,8 @@ class IdleSpares(BaseModel):
     cost_per_year: float | None
 
 
-class Evaluation(BaseModel):
+class Evaluation(Frozen):
     """The score of a plan.  Money in the instance's currency; None where an input it needs is not given."""
-
-    model_config = ConfigDict(frozen=True)
 
     model: Literal["exact", "first-order", "simulation"]
     currency: str

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt.asking import ask
 from spareopt.comparison import objective_value
@@ -16,6 +15,7 @@ from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.intervals import Input, uncertain_inputs
 from spareopt.plan import Certificate, Plan, Provenance, versions
+from spareopt.record import Frozen, Result
 from spareopt.what_if import Answer, SolveOptions, WhatIf, changed
 
 OnCount = Callable[[int, int], None]
@@ -24,10 +24,8 @@ ROUNDING = 1e-9  # relative; the certificate and the evaluator add up in another
 CAUTION = "one input at a time, the others as stated: joint effects are not shown"
 
 
-class TornadoEnd(BaseModel):
+class TornadoEnd(Frozen):
     """One end of an input's interval.  Objectives are in the tornado's unit."""
-
-    model_config = ConfigDict(frozen=True)
 
     setting: str
     fixed: float | None
@@ -49,10 +47,8 @@ class TornadoEnd(BaseModel):
     option there, or there is no best one."""
 
 
-class TornadoBar(BaseModel):
+class TornadoBar(Frozen):
     """An uncertain input and what its two ends do."""
-
-    model_config = ConfigDict(frozen=True)
 
     input: str
     fields: tuple[str, ...]
@@ -63,10 +59,8 @@ class TornadoBar(BaseModel):
     """The larger of the ranges that the fixed and the adapted objective run over, the nominal one included."""
 
 
-class Tornado(BaseModel):
+class Tornado(Result):
     """All inputs over their intervals, one at a time, the largest swing first."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     currency: str
@@ -101,10 +95,6 @@ class Tornado(BaseModel):
             for name, end in (("low", bar.low), ("high", bar.high))
         ]
         return pd.DataFrame(rows)
-
-    def to_json(self) -> str:
-        """The tornado as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
 
 def tornado(

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from spareopt.candidates import blocks_per_placement_group
 from spareopt.instance import Instance
+from spareopt.record import Frozen
 from spareopt.scoring import ScoredChoice, rack_power
 
 LIMIT_TOLERANCE = 1e-9  # relative: a sum of rounded prices that equals its cap must not violate it
 
 
-class LimitSlack(BaseModel):
+class LimitSlack(Frozen):
     """One limit of the instance: where the plan stands and how much is left (negative: violated)."""
-
-    model_config = ConfigDict(frozen=True)
 
     limit: str
     unit: str

@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from spareopt.axes import Spacing
 from spareopt.decisions import Decisions
 from spareopt.errors import Fault, InputError
+from spareopt.record import Frozen, Result
 from spareopt.store import write_folder
 
 MAP = "map.json"
@@ -25,10 +26,8 @@ CLOSE = 0.01
 VERY_CLOSE = 0.005
 
 
-class MapAxis(BaseModel):
+class MapAxis(Frozen):
     """One axis of a map."""
-
-    model_config = ConfigDict(frozen=True)
 
     paths: tuple[str, ...]
     values: tuple[str, ...]
@@ -38,10 +37,8 @@ class MapAxis(BaseModel):
     spacing: Spacing
 
 
-class Cell(BaseModel):
+class Cell(Frozen):
     """One cell: the best plan of each strategy there, and who wins."""
-
-    model_config = ConfigDict(frozen=True)
 
     x: int
     """Place on the x axis, from 0."""
@@ -64,10 +61,8 @@ class Cell(BaseModel):
     """No plan of the winner's or any other strategy is better, where that was proven; None where it was not asked."""
 
 
-class StrategyMap(BaseModel):
+class StrategyMap(Result):
     """Which strategy wins over a grid.  ``to_json`` gives the same bytes for the same input and versions."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     instance: str
@@ -90,10 +85,6 @@ class StrategyMap(BaseModel):
     cells: tuple[Cell, ...]
     """Row by row of y; fewer than the grid has where the user stopped the run."""
     versions: dict[str, str]
-
-    def to_json(self) -> str:
-        """The map as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
     @property
     def complete(self) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt import units
 from spareopt.asking import ask
@@ -16,6 +15,7 @@ from spareopt.instance import Instance
 from spareopt.intervals import fields_of
 from spareopt.overrides import OverrideError
 from spareopt.plan import Certificate, Plan, Provenance, versions
+from spareopt.record import Frozen, Result
 from spareopt.units import HOURS_PER_YEAR
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
@@ -43,10 +43,8 @@ BETTER_INPUTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
 """Name, fields, whether more of it is better."""
 
 
-class MarginalStep(BaseModel):
+class MarginalStep(Frozen):
     """One limit or input moved by one step, and the optimum then."""
-
-    model_config = ConfigDict(frozen=True)
 
     changes: dict[str, Any]
     amount: float
@@ -68,10 +66,8 @@ class MarginalStep(BaseModel):
     """How the optimal plan's own cost per year moves."""
 
 
-class MarginalValue(BaseModel):
+class MarginalValue(Frozen):
     """A limit or an input: what a step for the better brings, and a step for the worse takes."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     kind: Literal["limit", "choice", "input"]
@@ -81,10 +77,8 @@ class MarginalValue(BaseModel):
     """None where a step for the worse makes no sense, such as from one crew to none."""
 
 
-class MarginalValues(BaseModel):
+class MarginalValues(Result):
     """The marginal values of an instance's limits and inputs around its optimum."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     method: str = METHOD
@@ -121,10 +115,6 @@ class MarginalValues(BaseModel):
             if step is not None
         ]
         return pd.DataFrame(rows)
-
-    def to_json(self) -> str:
-        """The marginal values as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from spareopt.candidates import enumerate_candidates
 from spareopt.comparison import DECISION_FIELDS, objective_value
@@ -29,11 +28,11 @@ from spareopt.instance import Instance
 from spareopt.levels import level_instances
 from spareopt.plan import Plan
 from spareopt.problem import Problem, build_problem
+from spareopt.record import Frozen, Result
 from spareopt.schemes import Model, recovery_scheme
 from spareopt.search import OnProgress, SolveProgress
 from spareopt.units import parse_share
 
-NEAR_SCHEMA_VERSION = 1
 DEFAULT_WITHIN = 0.001
 DEFAULT_MOST = 20
 AGREEMENT = 1e-9  # relative; the sums and the evaluator do the same arithmetic in another order
@@ -41,10 +40,8 @@ REPORT_EVERY = 0.5  # s
 GRID = ("intra_block_spares", "inter_block_spares")
 
 
-class NearPlan(BaseModel):
+class NearPlan(Frozen):
     """One plan within reach of the best, scored exactly."""
-
-    model_config = ConfigDict(frozen=True)
 
     decisions: Decisions
     value: float
@@ -61,10 +58,8 @@ class NearPlan(BaseModel):
     """Shares of all GPU-hours, as in an evaluation."""
 
 
-class BestWith(BaseModel):
+class BestWith(Frozen):
     """The best plan with one value of one decision (or of two)."""
-
-    model_config = ConfigDict(frozen=True)
 
     zone: str
     """The zone class; empty for the checkpoint plan."""
@@ -80,10 +75,8 @@ class BestWith(BaseModel):
     """A plan that has it."""
 
 
-class DecisionRange(BaseModel):
+class DecisionRange(Frozen):
     """The values of one decision that plans within the share asked have; exact even where the list of plans is cut."""
-
-    model_config = ConfigDict(frozen=True)
 
     zone: str
     decision: str
@@ -95,10 +88,8 @@ class DecisionRange(BaseModel):
     """False where the time was used up: other values may be within the share, too."""
 
 
-class NearOptimal(BaseModel):
+class NearOptimal(Result):
     """All plans within a share of the best, or the first of them."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     instance: str
@@ -121,10 +112,6 @@ class NearOptimal(BaseModel):
     """The best plan with each value of each decision."""
     grid: tuple[BestWith, ...]
     """The best plan with each pair of I and R; only where zones are alike."""
-
-    def to_json(self) -> str:
-        """The result as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
     def plans_table(self) -> pd.DataFrame:
         """A row per plan and zone choice: decisions, objective, losses."""

@@ -8,12 +8,12 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
 
 from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
+from spareopt.record import Frozen, Result
 
-PLAN_SCHEMA_VERSION = 1
 ProofStatus = Literal["proven", "limit reached", "interrupted"]
 PROVEN: ProofStatus = "proven"
 LIMIT_REACHED: ProofStatus = "limit reached"
@@ -21,13 +21,11 @@ INTERRUPTED: ProofStatus = "interrupted"
 PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
 
 
-class Certificate(BaseModel):
+class Certificate(Frozen):
     """How good the plan is at least: no plan of the instance is better than ``bound``.
 
     gap = |bound − value| / |value|, in the objective's own unit; maximising, bound ≥ value, minimising, bound ≤ value.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     status: ProofStatus
     objective: Literal["goodput", "cost", "goodput_per_dollar"]
@@ -44,20 +42,16 @@ class Certificate(BaseModel):
     """Plans scored exactly and cut off on the way to the proof."""
 
 
-class ZonesAlike(BaseModel):
+class ZonesAlike(Frozen):
     """The best plan that builds all zones of the only zone class alike; stated where the best plan does not."""
-
-    model_config = ConfigDict(frozen=True)
 
     decisions: Decisions
     value: float
     """The objective, in the certificate's unit."""
 
 
-class Greedy(BaseModel):
+class Greedy(Frozen):
     """The plan of marginal analysis alone, the classical heuristic: what the proof is worth."""
-
-    model_config = ConfigDict(frozen=True)
 
     decisions: Decisions
     value: float
@@ -66,10 +60,8 @@ class Greedy(BaseModel):
     """How much worse than the plan's value, as a share of it."""
 
 
-class CandidateCounts(BaseModel):
+class CandidateCounts(Frozen):
     """How many candidates there were before and after pruning, and why the rest could not be built."""
-
-    model_config = ConfigDict(frozen=True)
 
     enumerated: int
     dominated: int
@@ -81,10 +73,8 @@ class CandidateCounts(BaseModel):
     excluded: dict[str, int]
 
 
-class Provenance(BaseModel):
+class Provenance(Frozen):
     """What the plan was made from, so that it can be made again."""
-
-    model_config = ConfigDict(frozen=True)
 
     instance: str
     input_hash: str
@@ -104,10 +94,8 @@ class Audit:
     seconds: dict[str, float]
 
 
-class Plan(BaseModel):
+class Plan(Result):
     """A plan and its proof.  ``model_dump_json`` gives the same bytes for the same input, versions and seed."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     decisions: Decisions
@@ -131,10 +119,6 @@ class Plan(BaseModel):
     def audit(self) -> Audit | None:
         """The audit of a plan solved in this process; None for one that was read back."""
         return self._audit
-
-    def to_json(self) -> str:
-        """The plan as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
 
 def versions() -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What every model of an instance has in common: frozen, no unknown fields, finite numbers, documented fields."""
+"""What models have in common: those of an instance, which refuse what they do not know, and those of results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Record(BaseModel):
-    """A part of an instance."""
+    """A part of an instance: frozen, no unknown fields, finite numbers, documented fields."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -15,6 +15,20 @@ class Record(BaseModel):
         use_attribute_docstrings=True,
         validate_default=False,
     )
+
+
+class Frozen(BaseModel):
+    """A part of a result."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class Result(Frozen):
+    """A result as a whole: the same bytes for the same input, versions and seed."""
+
+    def to_json(self) -> str:
+        """The result as JSON text, which ``model_validate_json`` of its class reads back."""
+        return self.model_dump_json(indent=2) + "\n"
 
 
 def all_records(base: type[Record] = Record) -> list[type[Record]]:

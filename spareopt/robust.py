@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt.decisions import Decisions
 from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError, StoppedError
@@ -19,21 +18,19 @@ from spareopt.instance import Instance
 from spareopt.measures import CRITERIA, Criterion, Measure
 from spareopt.optimise import AGREEMENT, solve
 from spareopt.plan import INTERRUPTED, Plan, ProofStatus, Provenance, versions
+from spareopt.record import Frozen, Result
 from spareopt.robust_search import Choice, RobustSearch, Table, checked_goal, common_table
 from spareopt.scenarios import NOMINAL, Weight, Weighted, nominal, weighted_scenarios
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP, OnProgress, SolveProgress
 
-ROBUST_SCHEMA_VERSION = 1
 DEFAULT_ALPHA = 0.1
 OWN = "optimum of "
 """What comes before a scenario's name in the name of the plan that is best in it."""
 
 
-class RobustCertificate(BaseModel):
+class RobustCertificate(Frozen):
     """How good a robust plan is at least: no plan that meets every limit in every scenario has more than ``bound``."""
-
-    model_config = ConfigDict(frozen=True)
 
     status: ProofStatus
     criterion: Criterion
@@ -49,10 +46,8 @@ class RobustCertificate(BaseModel):
     plans_excluded: int
 
 
-class ScenarioScore(BaseModel):
+class ScenarioScore(Frozen):
     """What a plan comes to in one scenario."""
-
-    model_config = ConfigDict(frozen=True)
 
     scenario: str
     weight: float | None
@@ -66,10 +61,8 @@ class ScenarioScore(BaseModel):
     """The limits that the plan breaks in the scenario."""
 
 
-class RobustPlan(BaseModel):
+class RobustPlan(Result):
     """One plan for all scenarios, with what it comes to in each and its proof."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     decisions: Decisions
@@ -80,15 +73,9 @@ class RobustPlan(BaseModel):
     """``enumerated`` in one scenario, ``kept`` after those were left out that another matches in every scenario."""
     provenance: Provenance
 
-    def to_json(self) -> str:
-        """The plan as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
-
-class ComparedPlan(BaseModel):
+class ComparedPlan(Frozen):
     """A plan of a comparison: how it was chosen, and what it comes to in every scenario."""
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     """``optimum of NAME`` for the best plan of a scenario, or the criterion of a robust one."""
@@ -101,10 +88,8 @@ class ComparedPlan(BaseModel):
     scores: tuple[ScenarioScore, ...]
 
 
-class RobustComparison(BaseModel):
+class RobustComparison(Result):
     """A robust plan beside the best plan of each scenario and the plans of the other criteria."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     plan: RobustPlan
@@ -136,10 +121,6 @@ class RobustComparison(BaseModel):
         ]
         table = pd.DataFrame(rows)
         return table.astype({"weight": float, "goodput_gpus": float, "regret": float})
-
-    def to_json(self) -> str:
-        """The comparison as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
 
 def solve_robust(

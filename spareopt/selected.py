@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, PrivateAttr
+from pydantic import PrivateAttr
 
 from spareopt.plan import ProofStatus
+from spareopt.record import Frozen, Result
 
-SELECTED_SCHEMA_VERSION = 1
 Label = int | str
 
 
-class SelectionCertificate(BaseModel):
+class SelectionCertificate(Frozen):
     """How good the choice is at least: no choice within the caps has a product above ``bound``.
 
     gap = (bound − value) / value.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     status: ProofStatus
     """"limit reached" is of time, or of the precision to which the solver can close the gap asked."""
@@ -36,10 +34,8 @@ class SelectionCertificate(BaseModel):
     """Choices of the solver that broke a cap by more than rounding, and were cut off."""
 
 
-class ChosenCandidate(BaseModel):
+class ChosenCandidate(Frozen):
     """A candidate and how many members of its group take it."""
-
-    model_config = ConfigDict(frozen=True)
 
     group: Label
     row: Label
@@ -47,10 +43,8 @@ class ChosenCandidate(BaseModel):
     count: int
 
 
-class CapTotal(BaseModel):
+class CapTotal(Frozen):
     """The total of a column under one limit, and how much is left (negative only within rounding)."""
-
-    model_config = ConfigDict(frozen=True)
 
     column: str
     sense: Literal["<=", ">="]
@@ -59,10 +53,8 @@ class CapTotal(BaseModel):
     slack: float
 
 
-class SelectionCounts(BaseModel):
+class SelectionCounts(Frozen):
     """How many candidates there were, and how many could be left out."""
-
-    model_config = ConfigDict(frozen=True)
 
     given: int
     dominated: int
@@ -71,10 +63,8 @@ class SelectionCounts(BaseModel):
     """No choice that uses it can be better than the one found."""
 
 
-class SelectionProvenance(BaseModel):
+class SelectionProvenance(Frozen):
     """What the choice was made from, so that it can be made again."""
-
-    model_config = ConfigDict(frozen=True)
 
     input_hash: str
     gap: float
@@ -83,10 +73,8 @@ class SelectionProvenance(BaseModel):
     versions: dict[str, str]
 
 
-class Selected(BaseModel):
+class Selected(Result):
     """A choice and its proof.  ``to_json`` gives the same bytes for the same input, versions and seed."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     chosen: tuple[ChosenCandidate, ...]
@@ -118,7 +106,3 @@ class Selected(BaseModel):
         rows = candidates.loc[[item.row for item in self.chosen]].copy()
         rows.insert(0, "members", [item.count for item in self.chosen])
         return rows
-
-    def to_json(self) -> str:
-        """The result as JSON text; ``Selected.model_validate_json`` reads it back."""
-        return self.model_dump_json(indent=2) + "\n"

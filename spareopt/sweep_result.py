@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt import units
 from spareopt.axes import Axis, Spacing
@@ -16,6 +15,7 @@ from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.losses import LOSSES
 from spareopt.overrides import value_at
 from spareopt.plan import Certificate
+from spareopt.record import Frozen, Result
 from spareopt.what_if import SCENARIO, Answer, AnswerStatus
 
 SWEEP_SCHEMA_VERSION = 1
@@ -61,10 +61,8 @@ TOTALS = {"racks": "racks", "inter_block_spares": "spare_blocks"}
 assert set(DECISIONS) == set(DECISION_FIELDS)
 
 
-class Input(BaseModel):
+class Input(Frozen):
     """A swept field at one point: what stands there once the point's changes are made."""
-
-    model_config = ConfigDict(frozen=True)
 
     path: str
     given: str
@@ -75,10 +73,8 @@ class Input(BaseModel):
     """Of the number; empty for a plain one."""
 
 
-class SweptAxis(BaseModel):
+class SweptAxis(Frozen):
     """An axis of a sweep: its paths get each of the values together."""
-
-    model_config = ConfigDict(frozen=True)
 
     paths: tuple[str, ...]
     values: tuple[str, ...]
@@ -86,10 +82,8 @@ class SweptAxis(BaseModel):
     spacing: Spacing
 
 
-class Point(BaseModel):
+class Point(Frozen):
     """One combination of the swept values, and what came of it."""
-
-    model_config = ConfigDict(frozen=True)
 
     point: int
     """Its place in the grid, from 0; the last axis moves fastest."""
@@ -105,10 +99,8 @@ class Point(BaseModel):
     """Shares of all GPU-hours."""
 
 
-class Sweep(BaseModel):
+class Sweep(Result):
     """A sweep: the same instance solved at every point of a grid.  The same bytes for the same question."""
-
-    model_config = ConfigDict(frozen=True)
 
     schema_version: Literal[1] = 1
     instance: str
@@ -124,10 +116,6 @@ class Sweep(BaseModel):
     options: dict[str, Any]
     seed: int
     versions: dict[str, str]
-
-    def to_json(self) -> str:
-        """The sweep as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
 
     def table(self) -> pd.DataFrame:
         """A row per point: inputs, status, objective, score, losses and decisions, with units in the column names."""

@@ -5,19 +5,15 @@ from __future__ import annotations
 from typing import Literal
 
 import pandas as pd
-from pydantic import BaseModel, ConfigDict
 
 from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
+from spareopt.record import Frozen, Result
 from spareopt.simulation.runs import By, Status
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
 
 
-class _Found(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class SimulationOptions(_Found):
+class SimulationOptions(Frozen):
     """What was asked, as far as the result depends on it."""
 
     replications: int
@@ -36,7 +32,7 @@ class SimulationOptions(_Found):
     """What was played: each unit, or how many are down."""
 
 
-class Agreement(_Found):
+class Agreement(Frozen):
     """A number of the exact model beside the simulated one."""
 
     exact: float
@@ -49,7 +45,7 @@ class Agreement(_Found):
     """What the exact model's number rests on: a difference is expected where it is an approximation."""
 
 
-class Quarters(_Found):
+class Quarters(Frozen):
     """Goodput of a quarter of a year, baseline GPUs, over all quarters of all replications."""
 
     number: int
@@ -61,7 +57,7 @@ class Quarters(_Found):
     """Why there are no quarters, where there are none."""
 
 
-class BlockedEpisodes(_Found):
+class BlockedEpisodes(Frozen):
     """How often and for how long the job is blocked."""
 
     per_year: Interval
@@ -78,7 +74,7 @@ class BlockedEpisodes(_Found):
     """Quantiles are upper ends of bins, each so many times as long as the one before."""
 
 
-class UnusableBlocks(_Found):
+class UnusableBlocks(Frozen):
     """Blocks of the site that are unusable at once, over time."""
 
     blocks: int
@@ -93,7 +89,7 @@ class UnusableBlocks(_Found):
     """Share of the time with 0, 1, 2, … blocks unusable at once, up to the most that ever were."""
 
 
-class CrewUse(_Found):
+class CrewUse(Frozen):
     """Crews of the zones of one choice, or of the whole site."""
 
     zone: str
@@ -106,7 +102,7 @@ class CrewUse(_Found):
     """Of all zones of the choice."""
 
 
-class Interruptions(_Found):
+class Interruptions(Frozen):
     """Interruptions of the job in one replication."""
 
     mean: Interval
@@ -114,7 +110,7 @@ class Interruptions(_Found):
     p97_5: float
 
 
-class WallTime(_Found):
+class WallTime(Frozen):
     """Time until the instance's job is done, h."""
 
     finished: int
@@ -127,7 +123,7 @@ class WallTime(_Found):
     p95: Quantile | None
 
 
-class Replication(_Found):
+class Replication(Frozen):
     """What one replication measured."""
 
     replication: int
@@ -149,7 +145,7 @@ class Replication(_Found):
     quarter_goodput: tuple[float, ...]
 
 
-class UsableBlocks(_Found):
+class UsableBlocks(Frozen):
     """Usable blocks of the site in one part of the time, over the replications."""
 
     start_h: float
@@ -162,7 +158,7 @@ class UsableBlocks(_Found):
     """At any moment of any replication."""
 
 
-class Simulation(_Found):
+class Simulation(Result):
     """What a simulation found.  ``model_dump_json`` gives the same bytes for the same input, versions and seed."""
 
     schema_version: Literal[1] = 1
@@ -191,10 +187,6 @@ class Simulation(_Found):
     usable_blocks: tuple[UsableBlocks, ...]
     versions: dict[str, str]
 
-    def to_json(self) -> str:
-        """The result as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"
-
     def replications_table(self) -> pd.DataFrame:
         """A row per replication."""
         rows = [row.model_dump(exclude={"quarter_goodput"}) for row in self.replications]
@@ -210,7 +202,7 @@ class Simulation(_Found):
         return pd.DataFrame(rows, columns=["replication", "quarter", "goodput"])
 
 
-class Comparison(_Found):
+class Comparison(Result):
     """Two plans under the same random numbers."""
 
     schema_version: Literal[1] = 1
@@ -220,7 +212,3 @@ class Comparison(_Found):
     goodput: PairedDifference
     better: Literal["first", "second", "undecided"]
     """By goodput, at the confidence asked."""
-
-    def to_json(self) -> str:
-        """The result as JSON text."""
-        return self.model_dump_json(indent=2) + "\n"

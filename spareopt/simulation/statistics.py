@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from pydantic import BaseModel, ConfigDict
 from scipy.special import bdtr, stdtrit
+
+from spareopt.record import Frozen
 
 Floats = NDArray[np.float64]
 
 CONFIDENCE = 0.99
 
 
-class Interval(BaseModel):
+class Interval(Frozen):
     """A mean with its confidence interval; the ends are None where one replication alone says nothing of its spread."""
-
-    model_config = ConfigDict(frozen=True)
 
     mean: float
     low: float | None
@@ -45,20 +44,16 @@ class Interval(BaseModel):
         return self.low - rounding <= value <= self.high + rounding
 
 
-class Quantile(BaseModel):
+class Quantile(Frozen):
     """A quantile with its confidence interval; an end is None where there are too few values for it."""
-
-    model_config = ConfigDict(frozen=True)
 
     value: float
     low: float | None
     high: float | None
 
 
-class PairedDifference(BaseModel):
+class PairedDifference(Frozen):
     """First minus second under the same random numbers."""
-
-    model_config = ConfigDict(frozen=True)
 
     difference: Interval
     correlation: float | None
