@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from spareopt.evaluation import Evaluation, evaluate
     from spareopt.exposure import Tornado, tornado
     from spareopt.instance import Instance
-    from spareopt.map_result import StrategyMap, read_map, write_map
+    from spareopt.map_result import StrategyMap
+    from spareopt.map_store import read_map, write_map
     from spareopt.mapping import strategy_map
     from spareopt.marginal import MarginalValues, marginal_values
     from spareopt.near import NearOptimal, near_optimal
@@ -77,7 +78,7 @@ _HOMES = {
     "read_frontier": "curve_store",
     "read_infeasibility": "conflicts",
     "read_instance": "reading",
-    "read_map": "map_result",
+    "read_map": "map_store",
     "read_marginal_values": "curve_store",
     "read_plan": "store",
     "read_robust": "robust_store",
@@ -96,7 +97,7 @@ _HOMES = {
     "what_binds": "binding",
     "why_not": "alternatives",
     "write_curve": "curve_store",
-    "write_map": "map_result",
+    "write_map": "map_store",
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",

@@ -1,13 +1,16 @@
-"""Ask many what-ifs; where the solver fails at its own tolerance, ask again with a wider gap instead of giving up."""
+"""Ask what-ifs that belong to one result: none may fail, and one whose solver does is asked again with a wider gap."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from spareopt.errors import SolverError
+from spareopt.errors import InfeasibleError, LimitError, SolverError, StoppedError
+from spareopt.plan import Plan
 from spareopt.what_if import Answer, SolveOptions, WhatIf, answer, answers
 
+OnCount = Callable[[int, int], None]
+"""Told after each solve: how many are done, and of how many."""
 WIDEST = 1e-3
 """The widest gap that a question is asked again with."""
 TIGHTEST = 1e-7
@@ -39,3 +42,22 @@ def _again(what_if: WhatIf, options: SolveOptions) -> Answer:
             return answer(what_if, options)
         except SolverError:
             continue
+
+
+def ask_around(asked: Sequence[WhatIf], options: SolveOptions, on_count: OnCount | None) -> tuple[Plan, list[Answer]]:
+    """The plan of the first what-if, with which the others are compared, and the answers, in their order.
+
+    On Ctrl-C there are fewer answers.  Raises InfeasibleError, LimitError or StoppedError where there is no such plan.
+    """
+    got: list[Answer] = []
+    for result in ask(asked, options):
+        if result.status == "interrupted":
+            break
+        got.append(result)
+        if on_count is not None:
+            on_count(len(got), len(asked))
+    if not got:
+        raise StoppedError("interrupted before the plan to compare with was found")
+    if got[0].plan is None:
+        raise (InfeasibleError if got[0].status == "infeasible" else LimitError)(got[0].why)
+    return got[0].plan, got

@@ -11,7 +11,15 @@ from spareopt.cli_explain import explain
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
-from spareopt.cli_options import instance_options, json_option, model_option, read_plan_option, solve_options
+from spareopt.cli_options import (
+    instance_options,
+    json_option,
+    model_option,
+    output_option,
+    plan_option,
+    read_plan_option,
+    solve_options,
+)
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
 from spareopt.cli_sweep import sweep
@@ -21,18 +29,18 @@ from spareopt.exits import (
     BAD_INPUT,
     BROKEN_LIMIT,
     EXIT_CODES,
-    INTERRUPTED,
-    LIMIT_WITH_PLAN,
     Group,
     emit,
     fault_record,
+    finish,
+    proof_code,
+    written_to,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from spareopt.instance import Instance
-    from spareopt.plan import Plan
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -53,9 +61,7 @@ def main() -> None:
 @main.command()
 @instance_options
 @solve_options
-@click.option(
-    "-o", "--output", metavar="FOLDER", help="Write the plan, its tables, the MILP and the log to a new folder."
-)
+@output_option("the plan, its tables, the MILP and the log")
 @json_option
 def solve(
     *,
@@ -72,8 +78,6 @@ def solve(
     from spareopt import optimise, report, store  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
-    if output is not None:
-        store.check_new_folder(output)
     try:
         with Progress(instance) as progress:
             plan = optimise.solve(
@@ -82,40 +86,27 @@ def solve(
     except InfeasibleError as error:
         scored = "" if model == "exact" else f" --model {model}"
         raise InfeasibleError(f"{error}\nNext: spareopt explain {given}{scored}") from None
-    not_written = None
-    if output is not None:
-        try:
-            store.write_plan(plan, instance, output)
-        except InputError as error:  # the plan may have taken an hour: it is printed all the same
-            not_written = error
-    if as_json:
-        click.echo(plan.to_json(), nl=False)
-    else:
-        click.echo(report.plan_text(plan, instance), nl=False)
-        click.echo("\n" + _next_step(given, output if not_written is None else None))
-    if not_written is not None:
-        click.echo(f"error: {not_written}", err=True)
-        click.get_current_context().exit(BAD_INPUT)
-    click.get_current_context().exit(_proof_code(plan))
+    finish(
+        plan,
+        lambda: report.plan_text(plan, instance),
+        lambda folder: _next_step(given, folder),
+        as_json=as_json,
+        output=output,
+        write=lambda folder: store.write_plan(plan, instance, folder),
+        code=proof_code(plan.certificate.status),
+    )
 
 
 def _next_step(given: str, output: str | None) -> str:
     """The command to try next; ``given`` names the instance with its changes."""
     if output is None:
         return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
-    folder = shlex.quote(output)
-    return f"Written to {folder}. Next: spareopt neighbours {given} --plan {folder}"
-
-
-def _proof_code(plan: Plan) -> int:
-    return {"proven": 0, "interrupted": INTERRUPTED}.get(plan.certificate.status, LIMIT_WITH_PLAN)
+    return f"{written_to(output)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
 
 
 @main.command()
 @instance_options
-@click.option(
-    "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
-)
+@plan_option
 @click.option(
     "--optimum/--no-optimum", default=True, show_default=True, help="Also solve, and compare decision by decision."
 )
@@ -182,15 +173,13 @@ def evaluate(
     elif no_optimum is not None:
         code = no_optimum.exit_code
     else:
-        code = 0 if best is None else _proof_code(best)
+        code = 0 if best is None else proof_code(best.certificate.status)
     click.get_current_context().exit(code)
 
 
 @main.command()
 @instance_options
-@click.option(
-    "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
-)
+@plan_option
 @model_option
 @json_option
 def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, as_json: bool) -> None:

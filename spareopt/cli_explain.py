@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, read_plan_option, solve_options
-from spareopt.errors import Fault, InfeasibleError, InputError, StoppedError
+from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, solve_options
+from spareopt.errors import InfeasibleError, InputError, StoppedError
 from spareopt.exits import LIMIT_WITH_PLAN, emit
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def explain(
     from spareopt.plan import PROVEN  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
-    share = _share(within)
+    share = read_share("--within", within, or_zero=True)
     asked = [(question, _question(instance, question, model)) for question in questions]
     options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
     try:
@@ -113,18 +113,6 @@ def explain(
     done = done and all(row.status != "not known" or row.limit == "goodput_target" for row in binds)
     done = done and all(item.outcome != "not known" for item in why)
     click.get_current_context().exit(0 if done else LIMIT_WITH_PLAN)
-
-
-def _share(within: str) -> float:
-    from spareopt.units import parse_share  # noqa: PLC0415
-
-    try:
-        share = parse_share(within)
-    except ValueError as error:
-        raise InputError("--within", [Fault("", f"{error}, got {within!r}")]) from None
-    if not 0 <= share < 1:
-        raise InputError("--within", [Fault("", f'expected a share from 0 to below 1 such as "0.1 %", got {within!r}')])
-    return share
 
 
 def _question(instance: Instance, question: str, model: Any) -> str | Decisions:

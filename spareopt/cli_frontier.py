@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, solve_options
-from spareopt.errors import Fault, InputError
+from spareopt.cli_options import instance_options, json_option, output_option, read_share, solve_options
+from spareopt.exits import curve_code, finish, written_to
 
 if TYPE_CHECKING:
     from spareopt.efficient import Frontier, Of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     help="Where the curve begins, as a share of the most goodput.",
 )
 @solve_options
-@click.option("-o", "--output", metavar="FOLDER", help="Write the points, their table and a picture to a new folder.")
+@output_option("the points, their table and a picture")
 @json_option
 def frontier(
     *,
@@ -54,29 +54,22 @@ def frontier(
     **options: Any,
 ) -> None:
     """Trace the efficient frontier of INSTANCE: what goodput costs, point by point, each proven."""
-    from spareopt import curve_pictures, curve_text, store, units  # noqa: PLC0415
-    from spareopt.cli_curves import SolvesLine, finish  # noqa: PLC0415
+    from spareopt import curve_store, curve_text  # noqa: PLC0415
     from spareopt.efficient import frontier as traced  # noqa: PLC0415
-    from spareopt.what_if import SolveOptions  # noqa: PLC0415
+    from spareopt.progress import SolvesLine  # noqa: PLC0415
 
-    try:
-        share = units.parse_share(lowest)
-        if not 0 < share < 1:
-            raise ValueError(f"expected a share above 0 and below 100 %, got {lowest!r}")
-    except ValueError as error:
-        raise InputError("--lowest", [Fault("", str(error))]) from None
-    if output is not None:
-        store.check_new_folder(output)
+    share = read_share("--lowest", lowest)
     with SolvesLine() as line:
-        result = traced(instance, of, points=points, lowest=share, options=SolveOptions(**options), on_count=line.show)
+        result = traced(instance, of, points=points, lowest=share, on_count=line.show, **options)
     finish(
         result,
-        curve_text.frontier_text(result, instance),
-        _next_step(result, given),
+        lambda: curve_text.frontier_text(result, instance),
+        lambda folder: written_to(folder) + _next_step(result, given),
         as_json=as_json,
         output=output,
-        draw=curve_pictures.draw_frontier,
-        statuses=[point.status for point in result.points],
+        write=lambda folder: curve_store.write_curve(result, folder),
+        code=curve_code(result.interrupted, [point.status for point in result.points]),
+        pictures=True,
     )
 
 

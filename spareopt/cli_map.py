@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, model_option
+from spareopt.cli_options import instance_options, json_option, model_option, output_option
 from spareopt.errors import Fault, InputError
-from spareopt.exits import BAD_INPUT, INTERRUPTED
+from spareopt.exits import INTERRUPTED, finish, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="The decisions that tell strategies apart; block design, I and repair plan when left out.",
 )
 @click.option("--prove", is_flag=True, help="Also solve each cell: a bound on all plans, zones that differ included.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write the map, its tables and its picture to a new folder.")
+@output_option("the map, its tables and its picture")
 @model_option
 @json_option
 def map_command(
@@ -52,16 +52,15 @@ def map_command(
     as_json: bool,
 ) -> None:
     """Map which strategy wins over a grid of two inputs of INSTANCE, such as MTBF and repair time."""
-    from spareopt import map_result, mapping, store  # noqa: PLC0415
+    from spareopt import mapping  # noqa: PLC0415
     from spareopt.axes import parse_axis  # noqa: PLC0415
+    from spareopt.map_store import write_map  # noqa: PLC0415
     from spareopt.map_text import map_text  # noqa: PLC0415
-    from spareopt.progress import LINE_EVERY, StatusLine  # noqa: PLC0415
+    from spareopt.progress import CellsLine  # noqa: PLC0415
 
     for option, value in (("--by", by is not None), ("--prove", prove)):
         if value and strategies is not None:
             raise click.UsageError(f"{option} does not go with --strategies; leave one of them out.")
-    if output is not None:
-        store.check_new_folder(output)
     axes = [parse_axis(x, "--x"), parse_axis(y, "--y")]
     known = None if strategies is None else mapping.read_strategies(strategies, instance)
     columns = None if by is None else [name.strip() for name in by.split(",")]
@@ -69,32 +68,20 @@ def map_command(
         raise InputError(
             "--by", [Fault("", f"unknown decision {unknown[0]!r}; expected {', '.join(mapping.GROUPINGS)}")]
         )
-    with StatusLine(LINE_EVERY) as line:
-
-        def show(done: int, cells: int, seconds: float) -> None:
-            left = seconds / done * (cells - done)
-            line.say(f"{done:,} of {cells:,} cells, {left:,.0f} s left", seconds)
-
+    with CellsLine() as line:
         result = mapping.strategy_map(
-            instance, *axes, strategies=known, by=columns, model=model, prove=prove, on_cell=show
+            instance, *axes, strategies=known, by=columns, model=model, prove=prove, on_cell=line.show
         )
-    not_written = None
-    if output is not None:
-        try:
-            map_result.write_map(result, output)
-        except InputError as error:  # the map may have taken an hour: it is printed all the same
-            not_written = error
-    if as_json:
-        click.echo(result.to_json(), nl=False)
-    else:
-        click.echo(map_text(result, instance), nl=False)
-        click.echo("\n" + _next_step(given, x, y, result, output if not_written is None else None))
-    if output is not None and not_written is None and not map_result.can_draw():
-        click.echo("No picture: matplotlib is not installed (pip install 'spareopt[figures]').", err=True)
-    if not_written is not None:
-        click.echo(f"error: {not_written}", err=True)
-        click.get_current_context().exit(BAD_INPUT)
-    click.get_current_context().exit(0 if result.complete else INTERRUPTED)
+    finish(
+        result,
+        lambda: map_text(result, instance),
+        lambda folder: _next_step(given, x, y, result, folder),
+        as_json=as_json,
+        output=output,
+        write=lambda folder: write_map(result, folder),
+        code=0 if result.complete else INTERRUPTED,
+        pictures=True,
+    )
 
 
 def _next_step(given: str, x: str, y: str, result: StrategyMap, output: str | None) -> str:
@@ -110,9 +97,9 @@ def _next_step(given: str, x: str, y: str, result: StrategyMap, output: str | No
         return f"Next: spareopt map {given} {shlex.join(words)} -o my-map"
     model = [] if result.model == "exact" else ["--model", result.model]
     close = [cell for cell in result.cells if cell.margin is not None]
-    written = f"Written to {shlex.quote(output)}."
+    written = written_to(output)
     if not close:
-        return f"{written} Read it in Python: spareopt.read_map({output!r})"
+        return f"{written}Read it in Python: spareopt.read_map({output!r})"
     cell = min(close, key=lambda cell: cell.margin or 0.0)
     words = []
     for axis, place in ((result.x, cell.x), (result.y, cell.y)):
@@ -121,4 +108,4 @@ def _next_step(given: str, x: str, y: str, result: StrategyMap, output: str | No
             words += [] if value == "none" else ["--scenario", value]
         else:
             words += [part for path in axis.paths for part in ("--set", f"{path}={value}")]
-    return f"{written} Next, the closest call: spareopt solve {given} {shlex.join(words + model)}"
+    return f"{written}Next, the closest call: spareopt solve {given} {shlex.join(words + model)}"

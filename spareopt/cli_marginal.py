@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import Finite, instance_options, json_option, model_option
-from spareopt.errors import Fault, InputError
+from spareopt.cli_options import instance_options, json_option, output_option, read_share, solve_options_with
+from spareopt.exits import curve_code, finish, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -25,23 +25,12 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Step of MTBF, repair and restart times, as a share of them.",
 )
-@click.option(
-    "--gap",
-    type=Finite(0, 1, max_open=True),
-    default=1e-6,
-    show_default=True,
-    help="Relative gap to prove; tight, so that a difference is no noise.",
+@solve_options_with(
+    1e-6,
+    "Relative gap to prove; tight, so that a difference is no noise.",
+    "Stop each solve after so many seconds; the intervals say what is then known.",
 )
-@click.option(
-    "--time-limit",
-    type=Finite(0, min_open=True),
-    default=None,
-    metavar="SECONDS",
-    help="Stop each solve after so many seconds; the intervals say what is then known.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver.")
-@model_option
-@click.option("-o", "--output", metavar="FOLDER", help="Write the values and their table to a new folder.")
+@output_option("the values and their table")
 @json_option
 def marginal(
     *,
@@ -54,43 +43,22 @@ def marginal(
     **options: Any,
 ) -> None:
     """Show what one step more of each limit of INSTANCE, or a better MTBF, repair or restart, is worth."""
-    from spareopt import curve_text, store  # noqa: PLC0415
-    from spareopt.cli_curves import SolvesLine, finish  # noqa: PLC0415
+    from spareopt import curve_store, curve_text  # noqa: PLC0415
     from spareopt.marginal import marginal_values  # noqa: PLC0415
-    from spareopt.what_if import SolveOptions  # noqa: PLC0415
+    from spareopt.progress import SolvesLine  # noqa: PLC0415
 
-    limit_share, input_share = _share("--limit-step", limit_step), _share("--input-step", input_step)
-    if output is not None:
-        store.check_new_folder(output)
+    limit_share, input_share = read_share("--limit-step", limit_step), read_share("--input-step", input_step)
     with SolvesLine() as line:
         result = marginal_values(
-            instance,
-            limit_share=limit_share,
-            input_share=input_share,
-            options=SolveOptions(**options),
-            on_count=line.show,
+            instance, limit_share=limit_share, input_share=input_share, on_count=line.show, **options
         )
+    steps = [step for value in result.values for step in (value.better, value.worse) if step is not None]
     finish(
         result,
-        curve_text.marginal_text(result, instance),
-        f"Next: spareopt tornado {given}, or spareopt frontier {given}",
+        lambda: curve_text.marginal_text(result, instance),
+        lambda folder: f"{written_to(folder)}Next: spareopt tornado {given}, or spareopt frontier {given}",
         as_json=as_json,
         output=output,
-        draw=None,
-        statuses=[
-            result.certificate.status,
-            *(step.status for value in result.values for step in (value.better, value.worse) if step is not None),
-        ],
+        write=lambda folder: curve_store.write_curve(result, folder),
+        code=curve_code(result.interrupted, [result.certificate.status, *(step.status for step in steps)]),
     )
-
-
-def _share(option: str, text: str) -> float:
-    from spareopt import units  # noqa: PLC0415
-
-    try:
-        share = units.parse_share(text)
-    except ValueError as error:
-        raise InputError(option, [Fault("", str(error))]) from None
-    if not 0 < share < 1:
-        raise InputError(option, [Fault("", f"expected a share above 0 and below 100 %, such as 1%, got {text!r}")])
-    return share

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -85,29 +85,75 @@ def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON; nothing else goes to stdout.")
 
 
-def solve_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of a solve."""
-    for option in (
-        click.option(
-            "--gap",
-            type=Finite(0, 1, max_open=True),
-            default=1e-4,
-            show_default=True,
-            help="Relative gap to prove; 0 for the last digit.",
-        ),
-        click.option(
-            "--time-limit",
-            type=Finite(0, min_open=True),
-            default=None,
-            metavar="SECONDS",
-            help="Stop after so many seconds with the best plan found.",
-        ),
-        click.option(
-            "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver."
-        ),
-    ):
-        command = option(command)
-    return model_option(command)
+def solve_options_with(
+    gap: float = 1e-4,
+    gap_help: str = "Relative gap to prove; 0 for the last digit.",
+    limit_help: str = "Stop after so many seconds with the best plan found.",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The options of a solve, with a gap of one's own, and what it and the time limit mean."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in (
+            click.option(
+                "--gap", type=Finite(0, 1, max_open=True), default=gap, show_default=True, help=gap_help,
+            ),
+            click.option(
+                "--time-limit", type=Finite(0, min_open=True), default=None, metavar="SECONDS", help=limit_help,
+            ),
+            click.option(
+                "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver."
+            ),
+        ):  # fmt: skip
+            command = option(command)
+        return model_option(command)
+
+    return decorate
+
+
+solve_options = solve_options_with()
+plan_option = click.option(
+    "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
+)
+
+
+def output_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option that names a new folder for the result; it is checked before anything is solved."""
+
+    def checked(_: click.Context, __: click.Parameter, folder: str | None) -> str | None:
+        from spareopt.folders import check_new_folder  # noqa: PLC0415
+
+        if folder is not None:
+            check_new_folder(folder)
+        return folder
+
+    text = f"Write {what} to a new folder."
+    return click.option("-o", "--output", metavar="FOLDER", callback=checked, help=text)
+
+
+def read_share(option: str, text: str, *, or_zero: bool = False) -> float:
+    """A share between 0 and 1 (``or_zero``: 0 too), such as 1% or 0.01.  Raises InputError, which names the option."""
+    from spareopt.units import parse_share  # noqa: PLC0415
+
+    try:
+        share = parse_share(text)
+    except ValueError as error:
+        raise InputError(option, [Fault("", f"{error}, got {text!r}")]) from None
+    if not 0 <= share < 1 or (share == 0 and not or_zero):
+        least = "from 0 to" if or_zero else "above 0 and"
+        raise InputError(option, [Fault("", f"expected a share {least} below 100 %, such as 1%, got {text!r}")])
+    return share
+
+
+def typed_again(context: click.Context, names: Collection[str]) -> str:
+    """Those of the options named that were given, as they are typed, each after a space."""
+    words: list[str] = []
+    for option in context.command.params:
+        name = str(option.name)
+        if name in names and context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE:
+            value = context.params[name]
+            for item in value if isinstance(value, tuple) else (value,):
+                words += [option.opts[0]] if item is True else [option.opts[0], str(item)]
+    return "".join(f" {shlex.quote(word)}" for word in words)
 
 
 def read_plan_option(plan_source: str) -> Decisions:

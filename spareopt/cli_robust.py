@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import Finite, instance_options, json_option, solve_options
+from spareopt.cli_options import Finite, instance_options, json_option, output_option, solve_options
 from spareopt.errors import Fault, InputError
-from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN
+from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     help="The worst share of the weight that cvar looks at.",
 )
 @solve_options
-@click.option("-o", "--output", metavar="FOLDER", help="Write the plan and the comparison to a new folder.")
+@output_option("the plan and the comparison")
 @json_option
 def robust(
     *,
@@ -54,33 +54,23 @@ def robust(
 ) -> None:
     """Find one plan of INSTANCE for several scenarios, and what robustness costs and gains."""
     from spareopt import robust as robust_plans  # noqa: PLC0415
-    from spareopt import robust_store, robust_text, store  # noqa: PLC0415
+    from spareopt import robust_store, robust_text  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
     weights = read_weights(weights_text)
-    if output is not None:
-        store.check_new_folder(output)
     with Progress(instance) as progress:
         result = robust_plans.compare_robust(
             instance, weights, criterion=criterion, on_progress=progress.show, **options
         )
-    not_written = None
-    if output is not None:
-        try:
-            robust_store.write_robust(result, instance, output)
-        except InputError as error:  # what may have taken an hour is printed all the same
-            not_written = error
-    if as_json:
-        click.echo(result.to_json(), nl=False)
-    else:
-        click.echo(robust_text.robust_text(result, instance), nl=False)
-        written = output if not_written is None else None
-        click.echo("\n" + _next_step(given, weights_text, criterion, written))
-    if not_written is not None:
-        click.echo(f"error: {not_written}", err=True)
-        click.get_current_context().exit(BAD_INPUT)
-    status = result.plan.certificate.status
-    click.get_current_context().exit({"proven": 0, "interrupted": INTERRUPTED}.get(status, LIMIT_WITH_PLAN))
+    finish(
+        result,
+        lambda: robust_text.robust_text(result, instance),
+        lambda folder: _next_step(given, weights_text, criterion, folder),
+        as_json=as_json,
+        output=output,
+        write=lambda folder: robust_store.write_robust(result, instance, folder),
+        code=proof_code(result.plan.certificate.status),
+    )
 
 
 def read_weights(text: str) -> dict[str, float]:
@@ -111,4 +101,4 @@ def _next_step(given: str, weights: str, criterion: str, output: str | None) -> 
         asked = f"--scenario-weights {shlex.quote(weights)} --criterion {criterion}"
         return f"Next: spareopt robust {given} {asked} -o my-robust-plan"
     file = shlex.quote(f"{output}/decisions.json")
-    return f"Written to {shlex.quote(output)}. Next: spareopt neighbours {given} --plan {file}"
+    return f"{written_to(output)}Next: spareopt neighbours {given} --plan {file}"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import Finite, instance_options, json_option, read_plan_option
+from spareopt.cli_options import Finite, instance_options, json_option, output_option, read_plan_option, typed_again
 from spareopt.errors import InputError, StoppedError
-from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN
+from spareopt.exits import INTERRUPTED, LIMIT_WITH_PLAN, finish, written_to
 
 if TYPE_CHECKING:
     from spareopt.decisions import Decisions
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     help="Play each unit, or only how many are down: faster, for exponential laws.",
 )
 @click.option("--trace", "trace_file", default=None, metavar="FILE", help="Replay a CSV file of faults of trays.")
-@click.option("-o", "--output", metavar="FOLDER", help="Write the result and its tables to a new folder.")
+@output_option("the result and its tables")
 @json_option
 def simulate(
     *,
@@ -93,7 +93,6 @@ def simulate(
     **options: Any,
 ) -> None:
     """Play a plan of INSTANCE event by event, and put what happens beside the exact score."""
-    from spareopt import store  # noqa: PLC0415
     from spareopt.progress import ReplicationsLine  # noqa: PLC0415
     from spareopt.simulation import simulate as simulating  # noqa: PLC0415
     from spareopt.simulation import text  # noqa: PLC0415
@@ -104,8 +103,6 @@ def simulate(
     if against is not None and option is not None:
         raise click.UsageError(f"{option} does not go with --against; leave one of them out.")
     simulating.checked_options(instance, precision=precision, until_job=until_job, by=by, **options)
-    if output is not None:
-        store.check_new_folder(output)
     trace = None
     if trace_file is not None:
         from spareopt.simulation.trace import read_trace  # noqa: PLC0415
@@ -125,29 +122,24 @@ def simulate(
                 result = simulating.compare(instance, first, second, trace=trace, on_progress=line.show, **options)
         except InputError as error:
             raise _named(error, instance, plan_source, first, against) from None
-    not_written = None
-    if output is not None:
-        try:
-            write_simulation(result, output)
-        except InputError as error:  # the simulation may have taken an hour: it is printed all the same
-            not_written = error
     played = result if second is None else result.first  # type: ignore[union-attr]
-    if as_json:
-        click.echo(result.to_json(), nl=False)
-    else:
-        shown = (
-            text.simulation_text(result, instance, plan)  # type: ignore[arg-type]
-            if against is None
-            else text.comparison_text(result, instance, plan_source or "the optimum", against)  # type: ignore[arg-type]
-        )
-        click.echo(shown, nl=False)
-        asked = _asked(click.get_current_context())
-        click.echo("\n" + _next_step(given, asked, plan_source, against, output if not_written is None else None))
-    if not_written is not None:
-        click.echo(f"error: {not_written}", err=True)
-        click.get_current_context().exit(BAD_INPUT)
+    asked = typed_again(click.get_current_context(), REPEATED)
+
+    def words() -> str:
+        if against is None:
+            return text.simulation_text(result, instance, plan)  # type: ignore[arg-type]
+        return text.comparison_text(result, instance, plan_source or "the optimum", against)  # type: ignore[arg-type]
+
     codes = {"interrupted": INTERRUPTED, "replications used up": LIMIT_WITH_PLAN}
-    click.get_current_context().exit(codes.get(played.status, 0))  # type: ignore[union-attr]
+    finish(
+        result,
+        words,
+        lambda folder: _next_step(given, asked, plan_source, against, folder),
+        as_json=as_json,
+        output=output,
+        write=lambda folder: write_simulation(result, folder),
+        code=codes.get(played.status, 0),  # type: ignore[union-attr]
+    )
 
 
 def _first(instance: Instance, plan_source: str | None, seed: int) -> tuple[Decisions, str]:
@@ -182,25 +174,13 @@ def _named(
     return InputError(wrong or "plan", error.faults)
 
 
-def _asked(context: click.Context) -> str:
-    """The options that were given and make another experiment if left out, as they are typed."""
-    words = []
-    for option in context.command.params:
-        name = str(option.name)
-        given = context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        if given and name in REPEATED:
-            value = context.params[name]
-            words.append(option.opts[0] if value is True else f"{option.opts[0]} {shlex.quote(str(value))}")
-    return "".join(f" {word}" for word in words)
-
-
 REPEATED = (
     "replications", "years", "seed", "warm_up", "precision", "confidence", "processes", "by", "until_job", "trace_file"
 )  # fmt: skip
 
 
 def _next_step(given: str, asked: str, plan_source: str | None, against: str | None, output: str | None) -> str:
-    written = "" if output is None else f"Written to {shlex.quote(output)}. "
+    written = written_to(output)
     if plan_source is None:
         return f"{written}Next: spareopt solve {given} -o my-plan, then spareopt simulate {given} --plan my-plan{asked}"
     command = f"Next: spareopt simulate {given} --plan {shlex.quote(plan_source)}{asked}"

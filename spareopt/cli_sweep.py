@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, solve_options
-from spareopt.exits import INTERRUPTED, LIMIT_WITH_PLAN
+from spareopt.cli_options import instance_options, json_option, solve_options, typed_again
+from spareopt.exits import INTERRUPTED, LIMIT_WITH_PLAN, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -78,7 +78,7 @@ def sweep(
             instance, axes, SolveOptions(gap, time_limit, seed, model), processes=processes, executor=executor,
             folder=output, resume=resume, on_progress=line.show,
         )  # fmt: skip
-    again = f"spareopt sweep {given}{_asked(context)}"
+    again = f"spareopt sweep {given}{typed_again(context, REPEATED)}"
     if as_json:
         click.echo(result.to_json(), nl=False)
         if result.status == "interrupted" and output is not None:
@@ -88,19 +88,6 @@ def sweep(
         click.echo("\n" + _next_step(result, given, again, output))
     codes = {"interrupted": INTERRUPTED, "not all proven": LIMIT_WITH_PLAN}
     context.exit(codes.get(result.status, 0))
-
-
-def _asked(context: click.Context) -> str:
-    """The options that were given, as they are typed, without --resume and --json."""
-    words: list[str] = []
-    for option in context.command.params:
-        name = str(option.name)
-        if name not in REPEATED or context.get_parameter_source(name) != click.core.ParameterSource.COMMANDLINE:
-            continue
-        value = context.params[name]
-        for item in value if isinstance(value, tuple) else (value,):
-            words += [option.opts[0], str(item)]
-    return f" {shlex.join(words)}" if words else ""
 
 
 REPEATED = ("over", "gap", "time_limit", "seed", "model", "output", "processes", "dask")
@@ -115,7 +102,7 @@ def _next_step(result: Sweep, given: str, again: str, output: str | None) -> str
         return f"Next: {again} -o my-sweep"
     solved = [point for point in result.points if point.decisions is not None]
     if not solved:
-        return f"Written to {shlex.quote(output)}."
+        return written_to(output).strip()
     changes: list[str] = []
     for entry in solved[0].inputs:
         if entry.path != "scenario":
@@ -123,4 +110,4 @@ def _next_step(result: Sweep, given: str, again: str, output: str | None) -> str
         elif entry.given != "none":
             changes += ["--scenario", entry.given]
     plan = shlex.join([*changes, "--plan", f"{output}/plans/{solved[0].point}.json"])
-    return f"Written to {shlex.quote(output)}. Next, any of its plans: spareopt neighbours {given} {plan}"
+    return f"{written_to(output)}Next, any of its plans: spareopt neighbours {given} {plan}"

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, solve_options
+from spareopt.cli_options import instance_options, json_option, output_option, solve_options
 from spareopt.errors import Fault, InputError
+from spareopt.exits import curve_code, finish, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -24,35 +25,33 @@ if TYPE_CHECKING:
     "may be repeated; then no others are shown.",
 )
 @solve_options
-@click.option("-o", "--output", metavar="FOLDER", help="Write the bars, their table and a picture to a new folder.")
+@output_option("the bars, their table and a picture")
 @json_option
 def tornado(
     *, given: str, instance: Instance, inputs: tuple[str, ...], output: str | None, as_json: bool, **options: Any
 ) -> None:
     """Show how each uncertain input of INSTANCE moves the objective, with the plan as it is and with the best one."""
-    from spareopt import curve_pictures, curve_text, store  # noqa: PLC0415
-    from spareopt.cli_curves import SolvesLine, finish  # noqa: PLC0415
+    from spareopt import curve_store, curve_text  # noqa: PLC0415
     from spareopt.exposure import tornado as bars_of  # noqa: PLC0415
-    from spareopt.what_if import SolveOptions  # noqa: PLC0415
+    from spareopt.progress import SolvesLine  # noqa: PLC0415
 
     asked = dict(_input(text) for text in inputs)
     if len(asked) < len(inputs):
         raise InputError("--input", [Fault("", "a path is given twice; keep one of them")])
-    if output is not None:
-        store.check_new_folder(output)
     with SolvesLine() as line:
-        result = bars_of(instance, asked or None, options=SolveOptions(**options), on_count=line.show)
+        result = bars_of(instance, asked or None, on_count=line.show, **options)
     ends = [end for bar in result.bars for end in (bar.low, bar.high)]
     assumed = any(bar.interval == "assumed" for bar in result.bars)
+    more = ", or state intervals in the file for the inputs marked *" if assumed else ""
     finish(
         result,
-        curve_text.tornado_text(result, instance),
-        f"Next: spareopt marginal {given}"
-        + (", or state intervals in the file for the inputs marked *" if assumed else ""),
+        lambda: curve_text.tornado_text(result, instance),
+        lambda folder: f"{written_to(folder)}Next: spareopt marginal {given}{more}",
         as_json=as_json,
         output=output,
-        draw=curve_pictures.draw_tornado,
-        statuses=[result.certificate.status, *(end.status for end in ends)],
+        write=lambda folder: curve_store.write_curve(result, folder),
+        code=curve_code(result.interrupted, [result.certificate.status, *(end.status for end in ends)]),
+        pictures=True,
     )
 
 

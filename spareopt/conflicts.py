@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
-
-from pydantic import ValidationError
 
 from spareopt.caps import Cap, setting, typed
 from spareopt.decisions import Decisions
 from spareopt.errors import Fault, InputError, LimitError, SolverError, StoppedError
 from spareopt.evaluation import evaluate
 from spareopt.extremes import TOLERANCE, Extremes, Reach, unbuildable
+from spareopt.folders import read_result
 from spareopt.instance import Instance
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
@@ -100,13 +98,7 @@ class Infeasibility(Result):
 
 def read_infeasibility(source: str | Path) -> Infeasibility:
     """An explanation read back from its JSON file.  Raises InputError."""
-    try:
-        return Infeasibility.model_validate(json.loads(Path(source).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InputError(str(source), [Fault("", f"can't be read: {error.strerror}")]) from None
-    except (ValidationError, ValueError) as error:
-        message = f"is no explanation of an infeasible instance: {str(error).splitlines()[0]}"
-        raise InputError(str(source), [Fault("", message)]) from None
+    return read_result(Infeasibility, source, "infeasibility.json", "an explanation of an infeasible instance")
 
 
 def explain_infeasible(

@@ -1,27 +1,21 @@
-"""Pictures of frontiers and tornados, as SVG that is the same bytes each time; they need matplotlib."""
+"""Draw frontiers and tornados with matplotlib."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from spareopt import units
 from spareopt.efficient import Frontier
 from spareopt.exposure import Tornado, TornadoEnd
+from spareopt.pictures import PALETTE, STYLE, save
 
-HOW_TO_GET = "no picture: matplotlib is not installed; pip install 'spareopt[figures]' brings it"
-BLUE, ORANGE, GREY = "#2f6db3", "#d9822b", "#6b7280"
-STYLE: Any = {
-    "svg.hashsalt": "spareopt", "svg.fonttype": "path", "font.family": "DejaVu Sans", "font.size": 9,
+ORANGE, BLUE = PALETTE[1], PALETTE[5]
+GREY = "#6b7280"
+LINES: Any = {
     "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
     "axes.axisbelow": True,
 }  # fmt: skip
-
-
-def can_draw() -> bool:
-    """Whether matplotlib is there."""
-    return find_spec("matplotlib") is not None
 
 
 def draw_frontier(result: Frontier, path: Path) -> None:
@@ -90,7 +84,7 @@ def _draw(path: Path, size: tuple[float, float], fill: Any) -> None:
     import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(STYLE | LINES):
         figure = Figure(figsize=size, layout="constrained")
         fill(figure.subplots())
-        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+        save(figure, path)

@@ -19,8 +19,10 @@ from spareopt.evaluation import Evaluation
 from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
-from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, versions
+from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, provenance_of
 from spareopt.record import Frozen, Result
+from spareopt.schemes import Model
+from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 Of = Literal["cost", "capital", "power"]
@@ -29,7 +31,6 @@ POINTS = 9
 LOWEST = 0.5
 SMALLEST_STEP = 1e-7  # relative; above the tolerance of limits, or a step would change nothing
 END_HALVINGS = 7
-OPTIONS = SolveOptions()
 FLAT = 0.02
 """Height above the straight line between the ends, in shares of the range, below which a curve has no knee."""
 FIELDS: dict[Of, str] = {"cost": "cost_per_year", "capital": "capital", "power": "it_power_kw"}
@@ -109,7 +110,10 @@ def frontier(
     *,
     points: int = POINTS,
     lowest: float = LOWEST,
-    options: SolveOptions = OPTIONS,
+    gap: float = DEFAULT_GAP,
+    time_limit: float | None = None,
+    seed: int = 0,
+    model: Model = "exact",
     on_count: OnCount | None = None,
 ) -> Frontier:
     """The efficient frontier of goodput against cost per year, capital or IT power.  Limits of the instance stay.
@@ -117,13 +121,16 @@ def frontier(
     The ends come first: the most goodput, and the least of the resource with at least ``lowest`` of it (a share); then
     points where the curve is emptiest, at most about ``points`` of them.  Each is the optimum of its own question (the
     least cost of a goodput, or the most goodput within a cap), checked one step (the gap asked) beyond: see
-    :class:`FrontierPoint` for what that proves.  Raises InputError, InfeasibleError, LimitError, StoppedError.
+    :class:`FrontierPoint` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``
+    and ``model`` are as in :func:`spareopt.solve`; ``on_count`` is told how many solves are done.  Raises InputError,
+    InfeasibleError, LimitError, StoppedError.
     """
     if points < 2:
         raise ValueError(f"points: expected at least 2, got {points}")
     if not 0 < lowest < 1:
         raise ValueError(f"lowest: expected a share between 0 and 1, got {lowest}")
     _check_known(instance, of)
+    options = SolveOptions(gap, time_limit, seed, model)
     tracing = _Tracing(instance, of, options, on_count)
     curve = Curve(max(options.gap, SMALLEST_STEP))
     complete, interrupted, least = False, False, 0.0
@@ -147,18 +154,12 @@ def frontier(
         interrupted=interrupted,
         step=curve.step,
         solves=tracing.solves,
-        provenance=Provenance(
-            instance=instance.name,
-            input_hash=instance.input_hash(),
-            applied=instance.applied,
-            options={
-                "of": of, "points": points, "lowest": lowest, "gap": options.gap,
-                "time_limit_s": options.time_limit, "model": options.model,
-            },
-            seed=options.seed,
-            versions=versions(),
+        provenance=provenance_of(
+            instance,
+            {"of": of, "points": points, "lowest": lowest, "gap": gap, "time_limit_s": time_limit, "model": model},
+            seed,
         ),
-    )  # fmt: skip
+    )
 
 
 def _check_known(instance: Instance, of: Of) -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from spareopt.errors import Fault, InputError, SpareoptError
+from spareopt.pictures import NO_PICTURE, can_draw
+
+if TYPE_CHECKING:
+    from spareopt.record import Result
 
 EXIT_CODES = """\b
 Exit codes: 0 proven (or done), 1 internal error, 2 usage or bad input,
@@ -108,3 +113,56 @@ def fault_record(fault: Fault) -> dict[str, Any]:
 def emit(document: Any) -> None:
     """The one JSON document of a command."""
     click.echo(json.dumps(document, indent=2, allow_nan=False))
+
+
+def proof_code(status: str) -> int:
+    """The exit code of a plan with a proof of this status."""
+    return {"proven": 0, "interrupted": INTERRUPTED}.get(status, LIMIT_WITH_PLAN)
+
+
+def curve_code(interrupted: bool, statuses: Iterable[str]) -> int:
+    """The exit code of a result of many solves, with the status of each."""
+    if interrupted:
+        return INTERRUPTED
+    return 0 if all(status in ("proven", "infeasible") for status in statuses) else LIMIT_WITH_PLAN
+
+
+def written_to(folder: str | None) -> str:
+    """That a folder was written, before what to do next; nothing where none was."""
+    return "" if folder is None else f"Written to {shlex.quote(folder)}. "
+
+
+def finish(
+    result: Result,
+    text: Callable[[], str],
+    next_step: Callable[[str | None], str],
+    *,
+    as_json: bool,
+    output: str | None,
+    write: Callable[[str], object],
+    code: int,
+    pictures: bool = False,
+) -> NoReturn:
+    """Write the folder of a result, print it, and end with the exit code.
+
+    ``text`` is the result in words, ``next_step`` the command to try next once the folder (None: no folder) is
+    written, ``pictures`` whether it should have some.
+    """
+    written, not_written = None, None
+    if output is not None:
+        try:
+            write(output)
+            written = output
+        except InputError as error:  # what may have taken an hour is printed all the same
+            not_written = error
+    if as_json:
+        click.echo(result.to_json(), nl=False)
+    else:
+        click.echo(text(), nl=False)
+        click.echo("\n" + next_step(written))
+    if pictures and written is not None and not can_draw():
+        click.echo(NO_PICTURE, err=True)
+    if not_written is not None:
+        click.echo(f"error: {not_written}", err=True)
+        code = BAD_INPUT
+    raise click.exceptions.Exit(code)

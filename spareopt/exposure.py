@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import pandas as pd
 
-from spareopt.asking import ask
+from spareopt.asking import OnCount, ask_around
 from spareopt.comparison import objective_value
 from spareopt.decisions import Decisions
-from spareopt.errors import InfeasibleError, InputError, LimitError, StoppedError
+from spareopt.errors import InputError
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.intervals import Input, uncertain_inputs
-from spareopt.plan import Certificate, Plan, Provenance, versions
+from spareopt.plan import Certificate, Plan, Provenance, provenance_of
 from spareopt.record import Frozen, Result
+from spareopt.schemes import Model
+from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, SolveOptions, WhatIf, changed
 
-OnCount = Callable[[int, int], None]
-OPTIONS = SolveOptions()
 ROUNDING = 1e-9  # relative; the certificate and the evaluator add up in another order
 CAUTION = "one input at a time, the others as stated: joint effects are not shown"
 
@@ -101,31 +101,25 @@ def tornado(
     instance: Instance,
     inputs: Mapping[str, tuple[Any, Any]] | None = None,
     *,
-    options: SolveOptions = OPTIONS,
+    gap: float = DEFAULT_GAP,
+    time_limit: float | None = None,
+    seed: int = 0,
+    model: Model = "exact",
     on_count: OnCount | None = None,
 ) -> Tornado:
     """Exposure and adaptation: the objective at both ends of each input, of the nominal plan and of the best one.
 
     ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
-    assumed ones of the usual inputs.  Raises InputError, InfeasibleError, LimitError, StoppedError.
+    assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
+    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
+    Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     uncertain = uncertain_inputs(instance, inputs)
     asked = [WhatIf(instance)]
     asked += [
         WhatIf(changed(instance, item.changes(end)), item.changes(end)) for item in uncertain for end in (0, 1)
     ]  # fmt: skip
-    got: list[Answer] = []
-    for answer in ask(asked, options):
-        if answer.status == "interrupted":
-            break
-        got.append(answer)
-        if on_count is not None:
-            on_count(len(got), len(asked))
-    if not got:
-        raise StoppedError("interrupted before the nominal plan was found")
-    nominal = got[0].plan
-    if nominal is None:
-        raise (InfeasibleError if got[0].status == "infeasible" else LimitError)(got[0].why)
+    nominal, got = ask_around(asked, SolveOptions(gap, time_limit, seed, model), on_count)
     bars = []
     for k, item in enumerate(uncertain):
         pair = range(1 + 2 * k, 3 + 2 * k)
@@ -144,18 +138,17 @@ def tornado(
         decisions=nominal.decisions,
         bars=tuple(sorted(bars, key=lambda bar: (-bar.swing, bar.input))),
         interrupted=len(got) < len(asked),
-        provenance=Provenance(
-            instance=instance.name,
-            input_hash=instance.input_hash(),
-            applied=instance.applied,
-            options={
-                "intervals": {item.path: list(item.ends) for item in uncertain}, "gap": options.gap,
-                "time_limit_s": options.time_limit, "model": options.model,
+        provenance=provenance_of(
+            instance,
+            {
+                "intervals": {item.path: list(item.ends) for item in uncertain},
+                "gap": gap,
+                "time_limit_s": time_limit,
+                "model": model,
             },
-            seed=options.seed,
-            versions=versions(),
+            seed,
         ),
-    )  # fmt: skip
+    )
 
 
 def _end(item: Input, end: int, what_if: WhatIf, answer: Answer, nominal: Plan) -> TornadoEnd:

@@ -15,25 +15,12 @@ from matplotlib.path import Path as MplPath
 
 from spareopt.map_result import CLOSE, MapAxis, StrategyMap
 from spareopt.map_text import letters, tick
+from spareopt.pictures import PALETTE, STYLE, save
 from spareopt.wording import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PALETTE = (
-    "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999",
-    "#DDCC77", "#882255", "#44AA99", "#332288",
-)  # fmt: skip
-"""Eight of Okabe and Ito (2008), which colour-blind readers tell apart, four more of Tol; then letters must do."""
-STYLE: Any = {
-    "font.family": "DejaVu Sans",
-    "font.size": 9.0,
-    "axes.titlesize": 10.0,
-    "axes.titlelocation": "left",
-    "hatch.linewidth": 0.5,
-    "svg.hashsalt": "spareopt",
-    "svg.fonttype": "path",
-}
 MOST_TICKS = 8
 LABELLED_FROM = 0.05
 """Share of a map from which a region is named in it."""
@@ -98,8 +85,7 @@ def draw_maps(
             figure.legend(handles=handles, loc="outside right upper", frameon=False)
         else:
             figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 5), frameon=False)
-        options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
-        figure.savefig(path, **options)
+        save(figure, path)
 
 
 def _legend_order(result: StrategyMap) -> list[str]:

@@ -5,22 +5,15 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from functools import cached_property
-from importlib.util import find_spec
 from math import isnan
-from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
-from pydantic import ValidationError
 
 from spareopt.axes import Spacing
 from spareopt.decisions import Decisions
-from spareopt.errors import Fault, InputError
 from spareopt.record import Frozen, Result
-from spareopt.store import write_folder
 
-MAP = "map.json"
-PICTURES = ("map.svg", "map.png")
 CLOSE = 0.01
 """A win by less than this share is a close one."""
 VERY_CLOSE = 0.005
@@ -198,40 +191,3 @@ def advantage(objective: str, better: float, worse: float) -> float:
         better, worse = worse, better
     ratio = better / worse if worse else float("inf")
     return 0.0 if isnan(ratio) else ratio - 1.0
-
-
-def write_map(result: StrategyMap, folder: str | Path) -> Path:
-    """Write a map folder: map.json, map.csv, scores.csv, and pictures where matplotlib is installed.
-
-    The folder appears complete or not at all.  Raises InputError where something stands there.
-    """
-
-    def fill(whole: Path) -> None:
-        (whole / MAP).write_text(result.to_json(), encoding="utf-8")
-        result.table().to_csv(whole / "map.csv", index=False)
-        result.scores_table().to_csv(whole / "scores.csv", index=False)
-        if can_draw():
-            from spareopt.map_figure import draw_map  # noqa: PLC0415
-
-            for name in PICTURES:
-                draw_map(result, whole / name)
-
-    return write_folder(folder, fill)
-
-
-def can_draw() -> bool:
-    """Whether there will be pictures: they need matplotlib."""
-    return find_spec("matplotlib") is not None
-
-
-def read_map(source: str | Path) -> StrategyMap:
-    """A map from its folder or its map.json.  Raises InputError."""
-    path = Path(source)
-    path = path / MAP if path.is_dir() else path
-    try:
-        return StrategyMap.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(str(path), [Fault("", f"can't be read: {error.strerror or error}")]) from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(str(path), [Fault("", f"is no map that spareopt wrote ({first})")]) from None

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import pandas as pd
 
 from spareopt import units
-from spareopt.asking import ask
-from spareopt.errors import InfeasibleError, LimitError, StoppedError
+from spareopt.asking import OnCount, ask_around
 from spareopt.instance import Instance
 from spareopt.intervals import fields_of
 from spareopt.overrides import OverrideError
-from spareopt.plan import Certificate, Plan, Provenance, versions
+from spareopt.plan import Certificate, Plan, Provenance, provenance_of
 from spareopt.record import Frozen, Result
+from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
-OnCount = Callable[[int, int], None]
 LIMIT_SHARE = 0.01
 INPUT_SHARE = 0.1
 MARGINAL_GAP = 1e-6
-OPTIONS = SolveOptions(gap=MARGINAL_GAP)
 METHOD = "finite difference between optima, by solving again; no dual price"
 BETTER_INPUTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("tray MTBF", ("failures.tray.mtbf",), True),
@@ -132,14 +129,19 @@ def marginal_values(
     *,
     limit_share: float = LIMIT_SHARE,
     input_share: float = INPUT_SHARE,
-    options: SolveOptions = OPTIONS,
+    gap: float = MARGINAL_GAP,
+    time_limit: float | None = None,
+    seed: int = 0,
+    model: Model = "exact",
     on_count: OnCount | None = None,
 ) -> MarginalValues:
     """What one step more of each limit that the instance states, or of each input's quality, is worth.
 
     Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
     ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
-    small for one is worth nothing.  Raises InputError, InfeasibleError, LimitError, StoppedError.
+    small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
+    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
+    Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     for name, share in (("limit_share", limit_share), ("input_share", input_share)):
         if not 0 < share < 1:
@@ -148,18 +150,7 @@ def marginal_values(
     asked: list[Changes] = [{}]
     for step in steps:
         asked += [step.better] if step.worse is None else [step.better, step.worse]
-    got: list[Answer] = []
-    for answer in ask(what_ifs(instance, asked), options):
-        if answer.status == "interrupted":
-            break
-        got.append(answer)
-        if on_count is not None:
-            on_count(len(got), len(asked))
-    if not got:
-        raise StoppedError("interrupted before the plan to compare with was found")
-    base = got[0].plan
-    if base is None:
-        raise (InfeasibleError if got[0].status == "infeasible" else LimitError)(got[0].why)
+    base, got = ask_around(what_ifs(instance, asked), SolveOptions(gap, time_limit, seed, model), on_count)
     values, place = [], 1
     for step in steps:
         number = 1 if step.worse is None else 2
@@ -182,18 +173,18 @@ def marginal_values(
         cost_per_year=base.evaluation.cost_per_year,
         values=tuple(values),
         interrupted=len(got) < len(asked),
-        provenance=Provenance(
-            instance=instance.name,
-            input_hash=instance.input_hash(),
-            applied=instance.applied,
-            options={
-                "limit_share": limit_share, "input_share": input_share, "gap": options.gap,
-                "time_limit_s": options.time_limit, "model": options.model,
+        provenance=provenance_of(
+            instance,
+            {
+                "limit_share": limit_share,
+                "input_share": input_share,
+                "gap": gap,
+                "time_limit_s": time_limit,
+                "model": model,
             },
-            seed=options.seed,
-            versions=versions(),
+            seed,
         ),
-    )  # fmt: skip
+    )
 
 
 def _limit_steps(instance: Instance, share: float) -> list[_Step]:

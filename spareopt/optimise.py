@@ -38,9 +38,8 @@ from spareopt.plan import (
     Greedy,
     Plan,
     ProofStatus,
-    Provenance,
     ZonesAlike,
-    versions,
+    provenance_of,
 )
 from spareopt.problem import Outcome, Problem, build_problem
 from spareopt.relaxation import Refinement, carefree_bound, cost_range, optimistic_log_goodput, trivial_bound
@@ -136,13 +135,8 @@ def solve(
             kept=sum(len(level.left.rows) for level in usable),
             excluded=dict(sorted(_excluded(usable).items())),
         ),
-        provenance=Provenance(
-            instance=instance.name,
-            input_hash=instance.input_hash(),
-            applied=instance.applied,
-            options={"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse},
-            seed=seed,
-            versions=versions(),
+        provenance=provenance_of(
+            instance, {"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse}, seed
         ),
     )
     result._audit = Audit(

@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
+from spareopt.instance import Instance
 from spareopt.record import Frozen, Result
 
 ProofStatus = Literal["proven", "limit reached", "interrupted"]
@@ -124,3 +125,15 @@ class Plan(Result):
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+
+
+def provenance_of(instance: Instance, options: dict[str, Any], seed: int) -> Provenance:
+    """Where a result comes from that is made of an instance, with these options, by this process."""
+    return Provenance(
+        instance=instance.name,
+        input_hash=instance.input_hash(),
+        applied=instance.applied,
+        options=options,
+        seed=seed,
+        versions=versions(),
+    )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PROGRESS_AFTER = 2.0  # s
 LINE_EVERY = 10.0
-"""s between two plain lines of a simulation, which moves on all the time."""
+"""s between two plain lines of a run that moves on all the time."""
 
 
 class StatusLine:
@@ -95,6 +95,29 @@ class ReplicationsLine(StatusLine):
         if progress.seconds_left is not None:
             text += f", {progress.seconds_left:,.0f} s left"
         self.say(text, progress.seconds)
+
+
+class SolvesLine(StatusLine):
+    """Where a run of several solves stands."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE_EVERY)
+
+    def show(self, done: int, total: int | None = None) -> None:
+        """Show how many solves are done, and of how many if that is known."""
+        self.say(f"{done} solves done" if total is None else f"{done} of {total} solves done", self.elapsed())
+
+
+class CellsLine(StatusLine):
+    """Where a map stands."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE_EVERY)
+
+    def show(self, done: int, cells: int, seconds: float) -> None:
+        """Show how many cells are scored, and how long the others will take."""
+        left = seconds / done * (cells - done)
+        self.say(f"{done:,} of {cells:,} cells, {left:,.0f} s left", seconds)
 
 
 class PointsLine(StatusLine):

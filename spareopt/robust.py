@@ -17,7 +17,7 @@ from spareopt.evaluation import decisions_of, evaluate
 from spareopt.instance import Instance
 from spareopt.measures import CRITERIA, Criterion, Measure
 from spareopt.optimise import AGREEMENT, solve
-from spareopt.plan import INTERRUPTED, Plan, ProofStatus, Provenance, versions
+from spareopt.plan import INTERRUPTED, Plan, ProofStatus, Provenance, provenance_of
 from spareopt.record import Frozen, Result
 from spareopt.robust_search import Choice, RobustSearch, Table, checked_goal, common_table
 from spareopt.scenarios import NOMINAL, Weight, Weighted, nominal, weighted_scenarios
@@ -328,14 +328,7 @@ class _Study:
             ),
             scores=scores[: len(self.scenarios)],
             candidates={"enumerated": self.table.enumerated, "kept": self.table.kept},
-            provenance=Provenance(
-                instance=self.instance.name,
-                input_hash=self.instance.input_hash(),
-                applied=self.instance.applied,
-                options=options,
-                seed=self.seed,
-                versions=versions(),
-            ),
+            provenance=provenance_of(self.instance, options, self.seed),
         )
 
     def scores(self, plans: Sequence[Decisions]) -> list[tuple[ScenarioScore, ...]]:

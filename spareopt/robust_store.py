@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-from pydantic import ValidationError
-
-from spareopt.errors import Fault, InputError
+from spareopt.folders import json_text, read_result, write_folder
 from spareopt.instance import Instance
 from spareopt.robust import RobustComparison
-from spareopt.store import write_folder
 
 ROBUST, DECISIONS, TABLE, INSTANCE = "robust.json", "decisions.json", "regret.csv", "instance.json"
 
@@ -27,7 +23,7 @@ def write_robust(comparison: RobustComparison, instance: Instance, folder: str |
         decisions = comparison.plan.decisions.model_dump(mode="json", exclude_none=True)
         resolved = instance.resolved()
         for name, data in ((DECISIONS, decisions), (INSTANCE, resolved)):
-            (whole / name).write_text(json.dumps(data, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+            (whole / name).write_text(json_text(data), encoding="utf-8")
         comparison.table().to_csv(whole / TABLE, index=False)
 
     return write_folder(folder, fill)
@@ -35,12 +31,4 @@ def write_robust(comparison: RobustComparison, instance: Instance, folder: str |
 
 def read_robust(source: str | Path) -> RobustComparison:
     """A robust plan with its comparison, from its folder or its robust.json.  Raises InputError."""
-    path = Path(source)
-    path = path / ROBUST if path.is_dir() else path
-    try:
-        return RobustComparison.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(str(path), [Fault("", f"can't be read: {error.strerror or error}")]) from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(str(path), [Fault("", f"is no robust plan that spareopt wrote ({first})")]) from None
+    return read_result(RobustComparison, source, ROBUST, "a robust plan")

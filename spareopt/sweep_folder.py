@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -15,8 +14,8 @@ import pandas as pd
 from pydantic import ValidationError
 
 from spareopt.errors import Fault, InputError
+from spareopt.folders import check_new_folder, fingerprints, json_text, read_result
 from spareopt.plan import Plan
-from spareopt.store import check_new_folder
 from spareopt.sweep_result import ANSWERED, Point, Sweep
 
 try:
@@ -158,13 +157,9 @@ def write_tables(sweep: Sweep, folder: str | Path, question: Question) -> None:
             "status": sweep.status,
             "points": len(sweep.points),
             **{key: question[key] for key in ("instance", "options", "seed", "versions")},
-            "sha256": {
-                str(file.relative_to(path).as_posix()): hashlib.sha256(file.read_bytes()).hexdigest()
-                for file in files
-                if file.exists()
-            },
+            "sha256": fingerprints(filter(Path.exists, files), path),
         }
-        _write(path / MANIFEST, json.dumps(manifest, indent=2, ensure_ascii=False) + "\n")
+        _write(path / MANIFEST, json_text(manifest))
     except OSError as error:
         raise InputError(str(folder), [Fault("", f"can't be written: {error.strerror or error}")]) from None
 
@@ -193,15 +188,7 @@ def read_sweep(source: str | Path) -> pd.DataFrame:
 def load_sweep(source: str | Path) -> Sweep:
     """A finished sweep, from its folder or its table.json.  Raises InputError."""
     path = Path(source)
-    if path.is_dir():
-        if (path / JOURNAL).is_file() and not (path / RESULT).is_file():
-            message = "is a sweep that is not finished; go on with it by the same command and --resume"
-            raise InputError(str(path), [Fault("", message)])
-        path = path / RESULT
-    try:
-        return Sweep.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(str(path), [Fault("", f"can't be read: {error.strerror or error}")]) from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(str(path), [Fault("", f"is no sweep that spareopt wrote ({first})")]) from None
+    if (path / JOURNAL).is_file() and not (path / RESULT).is_file():
+        message = "is a sweep that is not finished; go on with it by the same command and --resume"
+        raise InputError(str(path), [Fault("", message)])
+    return read_result(Sweep, path, RESULT, "a sweep")

@@ -337,7 +337,7 @@ def test_explanations_are_read_back_and_their_bytes_the_same(tmp_path: Path) -> 
     assert explain_infeasible(instance).to_json() == first.to_json()
     for text in ("{}", "no json"):
         file.write_text(text, encoding="utf-8")
-        with pytest.raises(InputError, match=r"why\.json: is no explanation"):
+        with pytest.raises(InputError, match=r"why\.json: is not an explanation"):
             read_infeasibility(file)
     with pytest.raises(InputError, match="can't be read"):
         read_infeasibility(tmp_path / "absent.json")

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, curve_pictures, curve_store, optimise, what_if
+from spareopt import cli, curve_store, optimise, pictures, what_if
 from spareopt.asking import ask
 from spareopt.comparison import objective_value
 from spareopt.curve_text import frontier_text, marginal_text, tornado_text
@@ -74,11 +74,11 @@ def check_against_brute_force(seeds: Sequence[int], of: Of, field: str) -> int:
         expected = efficient_points(instance, field, 0.5)
         if not expected:
             with pytest.raises(InfeasibleError):
-                spareopt.frontier(instance, of, options=TIGHT)
+                spareopt.frontier(instance, of, gap=TIGHT.gap)
             continue
         if len(expected) > 25 or not distinct(expected, 1e-6):
             continue
-        found = spareopt.frontier(instance, of, points=len(expected) + 2, options=TIGHT)
+        found = spareopt.frontier(instance, of, points=len(expected) + 2, gap=TIGHT.gap)
         got = [(point.resource, point.goodput) for point in found.points]
         assert found.complete
         # of capital and power the cheapest end is looked for by halving, so that the very lowest points may be missing
@@ -237,7 +237,7 @@ def test_marginal_values_are_differences_of_optima(values: MarginalValues) -> No
 
 def test_a_wide_gap_leaves_small_values_open() -> None:
     """Proves that where the certificates leave the sign open, no value is claimed."""
-    rough = marginal_values(academic(), options=SolveOptions(gap=0.2))
+    rough = marginal_values(academic(), gap=0.2)
     assert any(not value.better.told for value in rough.values)
     for value in rough.values:
         step = value.better
@@ -330,11 +330,9 @@ def test_results_read_back_and_pictures_repeat(values: MarginalValues, tmp_path:
     """Proves that what is written reads back equal, and that two runs write the same bytes, pictures included."""
     case = academic()
     results = [spareopt.frontier(case, "power", points=3), tornado(case, {"failures.tray.mtbf": ("0.5x", "2x")})]
-    draws = [curve_pictures.draw_frontier, curve_pictures.draw_tornado]
     readers: list[Any] = [curve_store.read_frontier, curve_store.read_tornado]
-    for k, (result, draw, read) in enumerate(zip(results, draws, readers, strict=True)):
-        drawn = draw if curve_pictures.can_draw() else None
-        folders = [curve_store.write_curve(result, tmp_path / f"{k}-{i}", drawn) for i in range(2)]
+    for k, (result, read) in enumerate(zip(results, readers, strict=True)):
+        folders = [curve_store.write_curve(result, tmp_path / f"{k}-{i}") for i in range(2)]
         assert read(folders[0]) == result
         for file in folders[0].iterdir():
             assert file.read_bytes() == (folders[1] / file.name).read_bytes()
@@ -388,5 +386,5 @@ def test_commands_print_json_alone_and_write_a_folder(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     found = Frontier.model_validate_json(result.stdout)
     assert found == curve_store.read_frontier(folder) and len(found.points) == 1  # all racks are bought in every plan
-    expected = {"frontier.json", "frontier.csv"} | ({"frontier.svg"} if curve_pictures.can_draw() else set())
+    expected = {"frontier.json", "frontier.csv"} | ({"frontier.svg"} if pictures.can_draw() else set())
     assert {file.name for file in folder.iterdir()} == expected

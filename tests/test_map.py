@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, map_figure, map_result, map_text
+from spareopt import cli, map_figure, map_text, pictures
 from spareopt.errors import InputError
 from spareopt.map_result import StrategyMap
 from spareopt.mapping import read_strategies
@@ -254,7 +254,7 @@ def test_a_map_is_kept_and_read_back(small: StrategyMap, tmp_path: Path) -> None
     won = scores[scores["behind_winner"] == 0].groupby(["x", "y"])["goodput_baseline_gpus"].max()
     assert sorted(won) == sorted(table["goodput_baseline_gpus"].dropna())
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(InputError, match="is no map"):
+    with pytest.raises(InputError, match="is not a map"):
         spareopt.read_map(tmp_path / "bad.json")
 
 
@@ -262,7 +262,7 @@ def test_without_matplotlib_there_are_tables(
     small: StrategyMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Proves that the map is written without the extra, only its pictures are not."""
-    monkeypatch.setattr(map_result, "find_spec", lambda name: None)
+    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
     folder = spareopt.write_map(small, tmp_path / "map")
     assert sorted(file.name for file in folder.iterdir()) == ["map.csv", "map.json", "scores.csv"]
 

@@ -11,14 +11,15 @@ import highspy
 import pandas as pd
 import pytest
 
-from spareopt import store
+from spareopt import folders, store
 from spareopt.errors import InputError
 from spareopt.evaluation import evaluate
+from spareopt.folders import check_new_folder
 from spareopt.instance import Instance
 from spareopt.optimise import solve
 from spareopt.plan import Plan
 from spareopt.reading import read_instance
-from spareopt.store import TIMED, check_new_folder, read_plan, write_plan
+from spareopt.store import TIMED, read_plan, write_plan
 
 FILES = ["candidates.csv", "decisions.csv", "dominated.csv", "instance.json", "limits.csv", "losses.csv"]
 FILES += ["manifest.json", "model.lp", "plan.json", "score.csv", "solver.log"]
@@ -192,7 +193,7 @@ def test_hopeless_folders_are_refused_before_the_solve(
 
 def test_a_folder_that_can_not_be_written_to_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that a read-only parent folder is noticed before the solve (root may write anywhere, so it is feigned)."""
-    monkeypatch.setattr(store.os, "access", lambda *_: False)
+    monkeypatch.setattr(folders.os, "access", lambda *_: False)
     with pytest.raises(InputError, match="can't be written to"):
         check_new_folder(tmp_path / "plan")
 

@@ -238,7 +238,7 @@ def test_an_unfinished_sweep_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not finished"):
         spareopt.read_sweep(tmp_path / "half")
     (tmp_path / "table.json").write_text("{}")
-    with pytest.raises(InputError, match="no sweep that spareopt wrote"):
+    with pytest.raises(InputError, match="not a sweep that spareopt wrote"):
         spareopt.read_sweep(tmp_path)
 
 

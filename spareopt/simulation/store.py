@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
 
-from pydantic import ValidationError
-
-from spareopt.errors import Fault, InputError
+from spareopt.folders import read_result, write_folder
 from spareopt.simulation.result import Comparison, Simulation
-from spareopt.store import write_folder
 
-Found = TypeVar("Found", Simulation, Comparison)
 SIMULATION, COMPARISON = "simulation.json", "comparison.json"
 
 
@@ -38,23 +33,9 @@ def _fill(result: Simulation | Comparison, folder: Path) -> None:
 
 def read_simulation(source: str | Path) -> Simulation:
     """A simulation from its folder or its simulation.json.  Raises InputError."""
-    return _read(Simulation, source, SIMULATION)
+    return read_result(Simulation, source, SIMULATION, "a simulation")
 
 
 def read_comparison(source: str | Path) -> Comparison:
     """Two plans compared, from their folder or its comparison.json.  Raises InputError."""
-    return _read(Comparison, source, COMPARISON)
-
-
-def _read(kind: type[Found], source: str | Path, name: str) -> Found:
-    path = Path(source)
-    path = path / name if path.is_dir() else path
-    try:
-        return kind.model_validate_json(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(str(path), [Fault("", f"can't be read: {error.strerror or error}")]) from None
-    except (ValidationError, UnicodeDecodeError) as error:
-        first = str(error).splitlines()[0]
-        raise InputError(
-            str(path), [Fault("", f"is no {kind.__name__.lower()} that spareopt wrote ({first})")]
-        ) from None
+    return read_result(Comparison, source, COMPARISON, "a comparison")

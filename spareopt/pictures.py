@@ -1,0 +1,40 @@
+"""What all pictures have in common: their style, their colours, the same bytes each time, and what they need.
+
+Matplotlib is an extra: this module can be imported without it.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NO_PICTURE = "No picture: matplotlib is not installed (pip install 'spareopt[figures]')."
+PALETTE = (
+    "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999",
+    "#DDCC77", "#882255", "#44AA99", "#332288",
+)  # fmt: skip
+"""Eight of Okabe and Ito (2008), which colour-blind readers tell apart, four more of Tol; then letters must do."""
+STYLE: Any = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9.0,
+    "axes.titlesize": 10.0,
+    "axes.titlelocation": "left",
+    "hatch.linewidth": 0.5,
+    "svg.hashsalt": "spareopt",
+    "svg.fonttype": "path",
+}
+
+
+def can_draw() -> bool:
+    """Whether there will be pictures: they need matplotlib."""
+    return find_spec("matplotlib") is not None
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure as SVG without a date, or as PNG, by the name of the file."""
+    options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
+    figure.savefig(path, **options)
