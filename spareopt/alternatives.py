@@ -24,6 +24,7 @@ from spareopt.decided import (
     same,
     values_of,
 )
+from spareopt.decision_words import value_words
 from spareopt.decisions import Decisions, ZoneChoice, beyond_choices
 from spareopt.dominance import prune
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
@@ -92,10 +93,9 @@ class Forced:
     value: Value
 
     def words(self) -> str:
-        """As it is typed."""
+        """As it is typed, but for commas in numbers."""
         where = f"zone.{self.zone}." if self.zone else ""
-        value = f"{self.value * 1000:,.6g} W" if self.decision == "gpu_limit" else self.value
-        return f"{where}{self.decision}={value}"
+        return f"{where}{self.decision}={value_words(self.decision, self.value)}"
 
 
 def why_not(
@@ -188,7 +188,7 @@ def _forced(instance: Instance, path: str, value: Any) -> Forced:
     for known in offered:
         if same(known, wanted):
             return Forced(zone, decision, known)
-    shown = [f"{v * 1000:,.6g} W" if decision == "gpu_limit" else str(v) for v in offered]
+    shown = [value_words(decision, known) for known in offered]
     some = ", ".join(shown) if len(shown) <= 12 else f"{', '.join(shown[:4])}, ... {shown[-1]}"
     message = f"{value} is not offered; the instance offers {some or 'no choice of it'}"
     raise InputError(

@@ -54,6 +54,7 @@ def map_command(
     """Map which strategy wins over a grid of two inputs of INSTANCE, such as MTBF and repair time."""
     from spareopt import mapping  # noqa: PLC0415
     from spareopt.axes import parse_axis  # noqa: PLC0415
+    from spareopt.decisions import DECISION_FIELDS  # noqa: PLC0415
     from spareopt.map_store import write_map  # noqa: PLC0415
     from spareopt.map_text import map_text  # noqa: PLC0415
     from spareopt.progress import CellsLine  # noqa: PLC0415
@@ -64,10 +65,8 @@ def map_command(
     axes = [parse_axis(x, "--x"), parse_axis(y, "--y")]
     known = None if strategies is None else mapping.read_strategies(strategies, instance)
     columns = None if by is None else [name.strip() for name in by.split(",")]
-    if columns is not None and (unknown := [name for name in columns if name not in mapping.GROUPINGS]):
-        raise InputError(
-            "--by", [Fault("", f"unknown decision {unknown[0]!r}; expected {', '.join(mapping.GROUPINGS)}")]
-        )
+    if columns is not None and (unknown := [name for name in columns if name not in DECISION_FIELDS]):
+        raise InputError("--by", [Fault("", f"unknown decision {unknown[0]!r}; expected {', '.join(DECISION_FIELDS)}")])
     with CellsLine() as line:
         result = mapping.strategy_map(
             instance, *axes, strategies=known, by=columns, model=model, prove=prove, on_cell=line.show

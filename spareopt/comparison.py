@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pandas as pd
 
-from spareopt.decisions import REPAIR_FIELDS, Decisions, ZoneChoice
+from spareopt.decision_words import FULL, choices_words, value_words
+from spareopt.decisions import DECISION_FIELDS, REPAIR_FIELDS, Decisions, ZoneChoice
 from spareopt.errors import InputError
 from spareopt.evaluation import Evaluation, evaluate
 from spareopt.instance import Instance
 from spareopt.schemes import Model
-
-DECISION_FIELDS = (
-    "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "crews", "shelf_trays", "start_at",
-    "gpu_limit",
-)  # fmt: skip
 
 
 def objective_value(instance: Instance, evaluation: Evaluation) -> float | None:
@@ -47,7 +43,7 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
                 rows.append(_row((zone.name, field), (left, right), instance, alone, model))
         else:
             alone = Decisions(zones=(*others, *theirs), checkpoint_plan=mine.checkpoint_plan)
-            rows.append(_row((zone.name, "all"), (choices_text(ours), choices_text(theirs)), instance, alone, model))
+            rows.append(_row((zone.name, "all"), (choices_words(ours), choices_words(theirs)), instance, alone, model))
     alone = mine.model_copy(update={"checkpoint_plan": best.checkpoint_plan})
     rows.append(_row(("", "checkpoint_plan"), (mine.checkpoint_plan, best.checkpoint_plan), instance, alone, model))
     return pd.DataFrame(rows)
@@ -86,35 +82,6 @@ def _row(
 
 
 def _text(field: str, value: object) -> str:
-    if field == "gpu_limit":
-        return "full" if value is None else _limit(value)
     if value is None:
-        return "not stated"
-    return str(value)
-
-
-def repair_words(choice: ZoneChoice) -> list[str]:
-    """What a zone choice takes of its repair plan, in words: crews, trays on the shelf, when a repair starts."""
-    words = []
-    if choice.crews is not None:
-        words.append(f"{choice.crews:,} crew{'s' if choice.crews > 1 else ''}")
-    if choice.shelf_trays is not None:
-        words.append(f"{choice.shelf_trays:,} on the shelf")
-    if choice.start_at is not None:
-        words.append("at once" if choice.start_at == 1 else f"at {choice.start_at} trays down")
-    return words
-
-
-def _limit(kilowatts: object) -> str:
-    assert isinstance(kilowatts, float)
-    return f"{kilowatts * 1000:,.6g} W"
-
-
-def choices_text(choices: list[ZoneChoice]) -> str:
-    """The choices of zones in one line."""
-    texts = [
-        f"{c.count} × {c.design}, {c.racks} racks, I={c.intra_block_spares}, R={c.inter_block_spares}, "
-        f"{', '.join([c.repair_plan, *repair_words(c)])}, {_text('gpu_limit', c.gpu_limit)}"
-        for c in choices
-    ]
-    return "; ".join(sorted(texts, key=lambda text: text.split(" × ")[1]))
+        return FULL if field == "gpu_limit" else "not stated"
+    return value_words(field, value)

@@ -7,7 +7,7 @@ from math import inf
 from spareopt.caps import Cap, caps_of, command, stated_text, value_text
 from spareopt.conflicts import Conflict, Infeasibility, Move
 from spareopt.instance import Instance
-from spareopt.wording import applied_text, plain_table, prose, render, signed_percent
+from spareopt.wording import applied_text, capitalised, plain_table, prose, render, signed_percent
 
 HINTS = {
     "working GPUs per block do not divide the placement group": "offer designs or intra_block_spares whose blocks "
@@ -139,4 +139,4 @@ def _joined(names: list[str]) -> str:
 
 
 def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalised(text)}."

@@ -9,8 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates
-from spareopt.comparison import DECISION_FIELDS
-from spareopt.decisions import REPAIR_FIELDS, Decisions, ZoneChoice
+from spareopt.decisions import DECISION_FIELDS, REPAIR_FIELDS, Decisions, ZoneChoice
 from spareopt.instance import Instance
 
 Value = str | int | float

@@ -18,6 +18,7 @@ from spareopt.instance import BlockDesign, Instance
 from spareopt.repair import RepairChoice
 from spareopt.repair_plans import MOST_ON_SHELF, RepairPlan
 from spareopt.scaling import hardware_scale, llm_scale
+from spareopt.wording import watts
 from spareopt.yaml_source import Lines, load_yaml
 
 _Count = Annotated[int, Field(strict=True, ge=0, le=MOST)]
@@ -144,6 +145,11 @@ def _placing_faults(
     return faults
 
 
+DECISION_FIELDS = (
+    "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "crews", "shelf_trays", "start_at",
+    "gpu_limit",
+)  # fmt: skip
+"""What is decided of a zone: fields of its choice."""
 REPAIR_FIELDS = {"crews": "crews", "shelf_trays": "shelf", "start_at": "start_at"}
 """The decisions on a repair plan, and the plan's fields that offer them."""
 
@@ -254,7 +260,7 @@ def beyond_choices(instance: Instance, decisions: Decisions) -> list[str]:
         if design.power is not None and choice.gpu_limit is not None:
             limits = design.power.gpu_limits or (design.power.gpu_full_limit,)
             if all(abs(choice.gpu_limit - limit) > 1e-9 for limit in limits):
-                notes.append(f"{choice.zone}: gpu_limit {choice.gpu_limit * 1000:g} W")
+                notes.append(f"{choice.zone}: gpu_limit {watts(choice.gpu_limit)}")
     return notes
 
 
@@ -285,7 +291,7 @@ def at_the_edge(instance: Instance, decisions: Decisions) -> list[str]:
                 notes[f"{choice.zone}: {field} {value}"] = None
         limits = design.power.gpu_limits if design.power is not None else None
         if limits and len(limits) > 1 and choice.gpu_limit is not None and choice.gpu_limit <= min(limits):
-            notes[f"{choice.zone}: gpu_limit {choice.gpu_limit * 1000:g} W"] = None
+            notes[f"{choice.zone}: gpu_limit {watts(choice.gpu_limit)}"] = None
     return list(notes)
 
 

@@ -8,6 +8,7 @@ from spareopt import units
 from spareopt.checkpoint_plans import CheckpointPlan
 from spareopt.failures import TrayFaults, UnitFaults
 from spareopt.instance import Instance
+from spareopt.wording import share_text
 
 
 def departures(instance: Instance, plan: CheckpointPlan | None) -> list[str]:
@@ -23,7 +24,7 @@ def departures(instance: Instance, plan: CheckpointPlan | None) -> list[str]:
         found += _of_units("failures.rack", failures.rack)
     for burst in failures.bursts:
         struck = f"{burst.racks:,} {'rack' if burst.racks == 1 else 'racks'}"
-        found.append(f"failures.bursts.{burst.name} ({struck}, {_percent(burst.share)} of their trays)")
+        found.append(f"failures.bursts.{burst.name} ({struck}, {share_text(burst.share)} of their trays)")
     if plan is not None and plan.standbys is not None:
         standbys = plan.standbys
         selection = units.show(standbys.selection, units.TIME)
@@ -39,14 +40,10 @@ def _of_units(path: str, faults: UnitFaults) -> Iterator[str]:
         law = f"Weibull, shape {lifetime.shape:g}" if weibull else f"lognormal, variation {lifetime.variation:g}"
         yield f"{path}.lifetime ({law})"
     if lemons is not None:
-        yield f"{path}.lemons ({_percent(lemons.share)} of the units fail {lemons.multiple:g} times as often)"
+        yield f"{path}.lemons ({share_text(lemons.share)} of the units fail {lemons.multiple:g} times as often)"
     if burn_in is not None:
         duration = units.show(burn_in.duration, units.TIME)
         yield f"{path}.burn_in ({burn_in.multiple:g} times as fast in the first {duration})"
     if isinstance(faults, TrayFaults) and (silent := faults.silent) is not None:
         found_after = units.show(silent.found_after, units.TIME)
-        yield f"{path}.silent ({_percent(silent.share)} of the faults, found after {found_after})"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.4g} %"
+        yield f"{path}.silent ({share_text(silent.share)} of the faults, found after {found_after})"

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from spareopt import wording
 from spareopt.alternatives import WhyNot
 from spareopt.binding import Binds
-from spareopt.comparison import repair_words
 from spareopt.decided import CHECKPOINT_PLAN, Value, decided
+from spareopt.decision_words import choice_words, value_words
 from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.instance import Instance
 from spareopt.near import BestWith, NearOptimal, NearPlan
 from spareopt.plan import Plan
 from spareopt.report import headline
 from spareopt.score_text import LOSS_NAMES, limit_name, limit_number
-from spareopt.wording import objective_number, plain_table, render, signed_money
+from spareopt.wording import capitalised, objective_number, plain_table, render, share_text, signed_money
 
 NAMES = {
     "intra_block_spares": "I",
@@ -65,33 +65,12 @@ def plan_words(decisions: Decisions, instance: Instance) -> str:
     return f"{'; '.join(zones)}; checkpoint plan {decisions.checkpoint_plan}"
 
 
-def choice_words(choice: ZoneChoice) -> str:
-    """A zone choice in words."""
-    limit = [] if choice.gpu_limit is None else [_value_text("gpu_limit", choice.gpu_limit)]
-    words = [
-        choice.design, f"{choice.racks:,} racks", f"I = {choice.intra_block_spares}",
-        f"R = {choice.inter_block_spares}", choice.repair_plan, *repair_words(choice), *limit,
-    ]  # fmt: skip
-    return ", ".join(words)
-
-
-def _value_text(decision: str, value: Value) -> str:
-    if decision == "gpu_limit":
-        assert not isinstance(value, str)
-        return f"{value * 1000:,.6g} W"
-    return value if isinstance(value, str) else f"{value:,}"
-
-
 def _change(change: float) -> str:
     """A relative change in per cent: three digits after the point below a hundredth of a per cent."""
     if abs(change) < 5e-8:
         return "0 %"
     digits = 2 if abs(change) >= 1e-4 else (3 if abs(change) >= 1e-5 else 5)
     return f"{'+' if change > 0 else '−'}{abs(change) * 100:.{digits}f} %"
-
-
-def _upwards(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def binding_parts(binds: Sequence[Binds], instance: Instance) -> list[object]:
@@ -108,7 +87,7 @@ def binding_parts(binds: Sequence[Binds], instance: Instance) -> list[object]:
             left = "none" if abs(row.slack) <= 1e-9 * abs(row.bound) else show(row.slack)
         gain = "" if row.gain is None else ("no gain" if row.status == "does not bind" else _change(row.gain))
         used = "" if row.value_without is None or row.limit == "placement_group" else show(row.value_without)
-        table.add_row(_upwards(limit_name(row.limit)), plan, bound, left, row.status, gain, used)
+        table.add_row(capitalised(limit_name(row.limit)), plan, bound, left, row.status, gain, used)
     notes = []
     if any(row.status == "binds through whole units" for row in binds):
         notes.append(
@@ -132,7 +111,7 @@ def near_parts(near: NearOptimal, plan: Plan, instance: Instance) -> list[object
 
 
 def _statement(near: NearOptimal, plan: Plan, instance: Instance) -> str:
-    within = f"{near.within * 100:g} %"
+    within = f"{share_text(near.within)}"
     many = any(zone.count > 1 for zone in instance.zones)
     alike = " with all zones of a class alike" if near.alike and many else ""
     best = objective_number(near.objective, near.best_value, instance.currency)
@@ -162,10 +141,10 @@ def _ranges(near: NearOptimal, instance: Instance) -> list[object]:
     table = plain_table(
         "zone",
         "decision",
-        f"within {near.within * 100:g} %",
+        f"within {share_text(near.within)}",
         "the best has",
         "offered",
-        left=("zone", "decision", f"within {near.within * 100:g} %", "the best has"),
+        left=("zone", "decision", f"within {share_text(near.within)}", "the best has"),
     )
     above = ""
     for row in near.ranges:
@@ -177,7 +156,7 @@ def _ranges(near: NearOptimal, instance: Instance) -> list[object]:
             for v in b.decisions.values()
         ]
         values = _spans(row.decision, row.values, offered) + ("" if row.complete else ", and perhaps others")
-        best = ", ".join(_value_text(row.decision, value) for value in row.best)
+        best = ", ".join(value_words(row.decision, value) for value in row.best)
         table.add_row("" if zone == above else zone, _name(row.decision), values, best, f"{row.offered:,}")
         above = zone
     exact = "" if near.complete else ", exact although the list of plans below is not complete"
@@ -196,7 +175,7 @@ def _spans(decision: str, values: Sequence[Value], offered: Sequence[Value]) -> 
         else:
             spans.append([value])
     texts = [
-        _value_text(decision, span[0]) + (f" to {_value_text(decision, span[-1])}" if len(span) > 1 else "")
+        value_words(decision, span[0]) + (f" to {value_words(decision, span[-1])}" if len(span) > 1 else "")
         for span in spans
     ]
     return ", ".join(texts)
@@ -250,7 +229,7 @@ def _differences(plan: NearPlan, best: NearPlan, instance: Instance) -> str:
                     continue
                 new, old = decided(ours[0], instance, decision), decided(theirs[0], instance, decision)
                 if new != old and new is not None:
-                    own.append(f"{_name(decision)} {_value_text(decision, new)}")
+                    own.append(f"{_name(decision)} {value_words(decision, new)}")
             parts += [prefix + ", ".join(own)] if own else []
         elif ours != theirs:
             parts.append(prefix + _split_words(ours, theirs, instance))
@@ -266,7 +245,7 @@ def _split_words(ours: list[ZoneChoice], theirs: list[ZoneChoice], instance: Ins
     texts = []
     for choice in ours:
         values = [(f, decided(choice, instance, f)) for f in differ]
-        words = ", ".join(f"{_name(f)} {_value_text(f, value)}" for f, value in values if value is not None)
+        words = ", ".join(f"{_name(f)} {value_words(f, value)}" for f, value in values if value is not None)
         texts.append(f"{choice.count} × ({words})" if words else f"{choice.count} alike")
     return " + ".join(texts)
 
@@ -288,7 +267,7 @@ def _profile(near: NearOptimal, instance: Instance) -> list[object]:
     for (zone, decision), rows in groups.items():
         where = f"{zone}, " if len(instance.zones) > 1 and zone else ""
         told = [row for row in rows if row.change is not None]
-        cells = [f"{_value_text(decision, row.decisions[decision])}: {_cell(row)}" for row in told]
+        cells = [f"{value_words(decision, row.decisions[decision])}: {_cell(row)}" for row in told]
         none = len(rows) - len(told)
         text = f"{where}{_name(decision)}: {'; '.join(cells)}" + (f"; {none:,} more without any plan" if none else "")
         parts.append(prose(f"- {text}.", "  "))
@@ -353,7 +332,7 @@ def why_not_parts(why: WhyNot, instance: Instance) -> list[object]:
         change = "" if why.change is None else f" ({_change(why.change)})"
         broken = f" and BREAKS {', '.join(map(limit_name, why.breaks))}" if why.breaks else ""
         lines.append(
-            f"Why not {why.asked}? {_upwards(verdict.get(why.outcome, 'as it is'))}: {best}{value}{change}{broken}."
+            f"Why not {why.asked}? {capitalised(verdict.get(why.outcome, 'as it is'))}: {best}{value}{change}{broken}."
         )
     parts: list[object] = list(map(prose, lines))
     if why.decisions is not None and why.outcome != "the best plan has it":

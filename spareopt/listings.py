@@ -11,6 +11,7 @@ from rich.tree import Tree
 
 from spareopt import units
 from spareopt.comparison import objective_value
+from spareopt.decision_words import value_words
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
 from spareopt.score_text import limit_name
@@ -55,8 +56,8 @@ def neighbours_text(source: str, here: Evaluation, table: pd.DataFrame, instance
         out.add_row(
             zone if zone != above else "",
             DECISION_NAMES.get(str(row["decision"]), str(row["decision"]).replace("_", " ")),
-            _step_value(str(row["decision"]), row["from"]),
-            ", ".join(filter(None, [_step_value(str(row["decision"]), row["to"]), str(row["taking"])])),
+            value_words(str(row["decision"]), row["from"]),
+            ", ".join(filter(None, [value_words(str(row["decision"]), row["to"]), str(row["taking"])])),
             maybe(known(row["goodput"]), lambda v: f"{v:,.1f}") or "",
             maybe(known(row["goodput_change"]), signed_percent) or "",
             cost or "",
@@ -70,12 +71,6 @@ def neighbours_text(source: str, here: Evaluation, table: pd.DataFrame, instance
 def _relative(new: float, old: float | None) -> str:
     number = known(new)
     return signed_percent(number / old - 1.0) if number is not None and old else ""
-
-
-def _step_value(decision: str, value: object) -> str:
-    if decision == "gpu_limit" and isinstance(value, float):
-        return f"{value * 1000:,.6g} W"
-    return str(value)
 
 
 def topology_text(graph: nx.DiGraph, instance: Instance) -> str:

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt import units
 from spareopt.axes import NO_SCENARIO, Axis, grid, parse_axis
 from spareopt.candidates import Candidates, check_model, enumerate_candidates
 from spareopt.comparison import objective_value
-from spareopt.decisions import Decisions, read_decisions
+from spareopt.decision_words import value_words
+from spareopt.decisions import DECISION_FIELDS, Decisions, read_decisions
 from spareopt.errors import Fault, InputError, OverloadedError
 from spareopt.evaluation import decisions_of, evaluate
 from spareopt.instance import Instance
@@ -39,10 +39,6 @@ OnCell = Callable[[int, int, float], None]
 MOST_CELLS = 10_000
 MOST_WINNERS = 26
 """Strategies that a map can tell apart, by a letter each."""
-GROUPINGS = (
-    "design", "racks", "intra_block_spares", "inter_block_spares", "repair_plan", "crews", "shelf_trays", "start_at",
-    "gpu_limit",
-)  # fmt: skip
 USUAL = ("design", "intra_block_spares", "repair_plan")
 """What tells strategies apart when not said otherwise; the numbers that follow from them would make a patchwork."""
 
@@ -74,9 +70,9 @@ def strategy_map(
 
     ``strategies``: by name, changes of the instance (what they leave open is chosen anew in each cell) or whole
     Decisions.  Without them all decisions are free, and ``by`` says which of them tell strategies apart (of
-    ``GROUPINGS``; when left out, block design, I and repair plan as far as the instance offers several).  With one zone
-    class the best plan that builds its zones alike is found by scoring all; with several the instance is solved.
-    ``prove`` adds a bound on all plans, mixed ones too.  Raises InputError.
+    ``spareopt.decisions.DECISION_FIELDS``; when left out, block design, I and repair plan as far as the instance offers
+    several).  With one zone class the best plan that builds its zones alike is found by scoring all; with several the
+    instance is solved.  ``prove`` adds a bound on all plans, mixed ones too.  Raises InputError.
     """
     x = parse_axis(x, "x") if isinstance(x, str) else x
     y = parse_axis(y, "y") if isinstance(y, str) else y
@@ -196,8 +192,9 @@ def _grouping(instance: Instance, by: Iterable[str] | None) -> tuple[str, ...]:
     """The decisions that tell strategies apart."""
     if by is not None:
         asked = tuple(by)
-        if unknown := [name for name in asked if name not in GROUPINGS] or (not asked and ["nothing"]):
-            raise InputError("by", [Fault("", f"unknown decision {unknown[0]!r}; expected {', '.join(GROUPINGS)}")])
+        if unknown := [name for name in asked if name not in DECISION_FIELDS] or (not asked and ["nothing"]):
+            message = f"unknown decision {unknown[0]!r}; expected {', '.join(DECISION_FIELDS)}"
+            raise InputError("by", [Fault("", message)])
         return asked
     offered = {
         "design": len(instance.designs) > 1,
@@ -363,8 +360,6 @@ def _group_name(decisions: Decisions, columns: tuple[str, ...]) -> str:
 
 
 def _word(column: str, value: Any) -> str:
-    if column == "gpu_limit":
-        return units.show(value, units.POWER)
     return {
         "racks": f"{value} racks",
         "intra_block_spares": f"I={value}",
@@ -372,7 +367,7 @@ def _word(column: str, value: Any) -> str:
         "crews": f"{value} crews",
         "shelf_trays": f"{value} on the shelf",
         "start_at": f"repair at {value} down",
-    }.get(column, str(value))
+    }.get(column) or value_words(column, value)
 
 
 def _map_axis(axis: Axis, data: Sequence[dict[str, Any]], width: int, horizontal: bool) -> MapAxis:

@@ -17,9 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.candidates import enumerate_candidates
-from spareopt.comparison import DECISION_FIELDS, objective_value
+from spareopt.comparison import objective_value
 from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, row_of, values_of
-from spareopt.decisions import Decisions
+from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.enumeration import Enumeration, Found, OutOfTimeError, Shortlist
 from spareopt.errors import InfeasibleError, LimitError, OverloadedError, SolverError
 from spareopt.evaluation import decisions_of, evaluate

@@ -8,7 +8,8 @@ from math import nan
 
 import pandas as pd
 
-from spareopt.comparison import objective_value, repair_words
+from spareopt.comparison import objective_value
+from spareopt.decision_words import repair_words
 from spareopt.decisions import REPAIR_FIELDS, Decisions, repair_choice
 from spareopt.errors import InputError
 from spareopt.evaluation import Evaluation, evaluate

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from spareopt.comparison import objective_value
+from spareopt.decision_words import choice_words
 from spareopt.decisions import Decisions, at_the_edge, shelves_too_small
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
@@ -137,11 +138,8 @@ def _alike_text(alike: ZonesAlike, c: Certificate, currency: str) -> str:
     """The best plan with all zones alike, and what it gives up."""
     (choice,) = alike.decisions.zones
     number = f"{objective_number(c.objective, alike.value, currency)} ({100 * (alike.value / c.value - 1):+.3f} %)"
-    limit = "" if choice.gpu_limit is None else f", {choice.gpu_limit * 1000:,.0f} W"
     return (
-        f"With all zones alike: {number} by {choice.design}, {choice.racks:,} racks, "
-        f"I = {choice.intra_block_spares}, R = {choice.inter_block_spares}, {choice.repair_plan}{limit}, "
-        f"checkpoint plan {alike.decisions.checkpoint_plan}."
+        f"With all zones alike: {number} by {choice_words(choice)}, checkpoint plan {alike.decisions.checkpoint_plan}."
     )
 
 

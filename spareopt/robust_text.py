@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 
 from rich.table import Table
 
-from spareopt.comparison import repair_words
+from spareopt.decision_words import choice_words
 from spareopt.decisions import Decisions
 from spareopt.instance import Instance
 from spareopt.plan import PROVEN
 from spareopt.robust import ComparedPlan, RobustComparison, ScenarioScore
 from spareopt.score_text import limit_name
-from spareopt.wording import applied_text, hundredths, listed, percent, plain_table, prose, render
+from spareopt.wording import applied_text, hundredths, listed, percent, plain_table, prose, render, share_text
 
 ACROSS = 4
 """Scenarios side by side in a table."""
@@ -28,7 +28,7 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     goal = {
         "expected": "expected goodput",
         "worst": "worst goodput",
-        "cvar": f"mean goodput of the worst {_share(certificate.alpha)}",
+        "cvar": f"mean goodput of the worst {share_text(certificate.alpha or 0.0)}",
     }[certificate.criterion]
     number = len(plan.scores)
     over = f"over {number} scenarios" if number > 1 else "in 1 scenario"
@@ -63,10 +63,6 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     )
 
 
-def _share(alpha: float | None) -> str:
-    return f"{(alpha or 0.0) * 100:.4g} %"
-
-
 def _label(plan: ComparedPlan, comparison: RobustComparison) -> str:
     chosen = plan.name == comparison.plan.certificate.criterion
     label = "CVaR" if plan.name == "cvar" else plan.name
@@ -93,11 +89,8 @@ def _words(decisions: Decisions) -> str:
     parts = []
     several = len({choice.zone for choice in decisions.zones}) > 1
     for c in decisions.zones:
-        limit = "" if c.gpu_limit is None else f", {c.gpu_limit * 1000:,.6g} W"
-        plan = ", ".join([c.repair_plan, *repair_words(c)])
-        intra = f"I={c.intra_block_spares}, R={c.inter_block_spares}"
         zone = f"{c.zone}: " if several else ""
-        parts.append(f"{c.count} × {zone}{c.design}, {c.racks:,} racks, {intra}, {plan}{limit}")
+        parts.append(f"{c.count} × {zone}{choice_words(c)}")
     return "; ".join(parts)
 
 
@@ -122,7 +115,7 @@ def _in_every_scenario(comparison: RobustComparison) -> Iterator[object]:
     scenarios = range(len(comparison.plans[0].scores))
     alpha = comparison.alpha
     yield "Goodput, baseline GPUs"
-    criteria = plain_table("  plan", "expected", "worst", f"CVaR {alpha * 100:.4g} %", left=("  plan",))
+    criteria = plain_table("  plan", "expected", "worst", f"CVaR {share_text(alpha)}", left=("  plan",))
     for plan in comparison.plans:
         numbers = (BROKEN if x is None else f"{x:,.1f}" for x in (plan.expected, plan.worst, plan.cvar))
         criteria.add_row(_label(plan, comparison), *numbers)

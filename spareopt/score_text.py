@@ -5,7 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from spareopt import units
-from spareopt.comparison import repair_words
+from spareopt.decision_words import limit_words, repair_words
 from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
@@ -45,7 +45,6 @@ def decisions_table(decisions: Decisions, evaluation: Evaluation, instance: Inst
     )
     above = ""
     for choice, zone in rows:
-        limit = "full" if choice.gpu_limit is None else f"{choice.gpu_limit * 1000:,.6g} W"
         of = (
             f"{choice.count:,}"
             if choice.count == number[choice.zone]
@@ -56,7 +55,8 @@ def decisions_table(decisions: Decisions, evaluation: Evaluation, instance: Inst
         stranded = [f"{zone.stranded_blocks:,}"] if stranding else []
         table.add_row(
             name, of, choice.design, f"{choice.racks:,}", f"{choice.intra_block_spares:,}",
-            f"{choice.inter_block_spares:,}", *stranded, ", ".join([choice.repair_plan, *repair_words(choice)]), limit,
+            f"{choice.inter_block_spares:,}", *stranded, ", ".join([choice.repair_plan, *repair_words(choice)]),
+            limit_words(choice),
         )  # fmt: skip
     return table
 

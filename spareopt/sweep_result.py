@@ -10,8 +10,8 @@ import pandas as pd
 
 from spareopt import units
 from spareopt.axes import Axis, Spacing
-from spareopt.comparison import DECISION_FIELDS, choices_text
-from spareopt.decisions import Decisions, ZoneChoice
+from spareopt.decision_words import choices_words
+from spareopt.decisions import DECISION_FIELDS, Decisions, ZoneChoice
 from spareopt.losses import LOSSES
 from spareopt.overrides import value_at
 from spareopt.plan import Certificate
@@ -137,7 +137,7 @@ class Sweep(Result):
             columns[column.format(money=money)] = [point.score.get(field) for point in self.points]
         for name in LOSSES:
             columns[f"loss_{name}"] = [point.losses.get(name) for point in self.points]
-        columns["decisions"] = [choices_text(list(choices)) or None for *_, choices in plans]
+        columns["decisions"] = [choices_words(choices) or None for *_, choices in plans]
         columns["checkpoint_plan"] = [p.decisions and p.decisions.checkpoint_plan for p in self.points]
         zones = list(dict.fromkeys(choice.zone for *_, choices in plans for choice in choices))
         for zone in zones:

@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise, product
 
 from spareopt import units
+from spareopt.decision_words import limit_words
 from spareopt.plan import PROVEN
 from spareopt.sweep_result import Input, Point, Sweep, SweptAxis
-from spareopt.wording import WIDTH, applied_text, objective_number, percent, plain_table, prose, render
+from spareopt.wording import WIDTH, applied_text, capitalised, objective_number, percent, plain_table, prose, render
 
 MOST_ROWS = 60
 """Of a printed table; the rest is in the files."""
@@ -102,8 +103,7 @@ def _decision(point: Point, zone: str, field: str) -> str:
         return f"{sum(choice.count * choice.racks for choice in choices):,}"
     values = [getattr(choice, field) for choice in choices]
     if field == "gpu_limit":
-        shown = sorted({"full" if value is None else f"{value * 1000:,.6g} W" for value in values})
-        return " and ".join(shown)
+        return " and ".join(sorted(set(map(limit_words, choices))))
     numbers = sorted({value for value in values if isinstance(value, int)})
     if numbers:
         return f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,}–{numbers[-1]:,}"
@@ -225,7 +225,7 @@ def _grids(sweep: Sweep, moving: Texts) -> list[object]:
             [values[r * count + c if down == 0 else c * count + r] for c in range(len(columns))]
             for r in range(len(rows))
         ]
-        parts.append(f"{name[:1].upper()}{name[1:]}")
+        parts.append(capitalised(name))
         for band in _bands(max(map(len, rows)), columns, cells):
             out = plain_table(" ", *(columns[c] for c in band), left=(" ",))
             for label, line in zip(rows, cells, strict=True):
@@ -341,7 +341,7 @@ def _without_plan(sweep: Sweep) -> Iterator[str]:
     for (status, why), points in list(reasons.items())[:MOST_WALKS]:
         at = ", ".join(f"{entry.path} {_short(entry.given)}" for entry in points[0].inputs)
         many = f" and {len(points) - 1:,} more" if len(points) > 1 else ""
-        yield f"{status[:1].upper()}{status[1:]} at {at}{many}: {why}"
+        yield f"{capitalised(status)} at {at}{many}: {why}"
     if len(reasons) > MOST_WALKS:
         rest = sum(len(points) for points in list(reasons.values())[MOST_WALKS:])
         yield f"... and {rest:,} points more without a plan; the table says why (why)."

@@ -46,6 +46,11 @@ def percent(share: float) -> str:
     return f"{share * 100:.2f} %" if share >= 1e-3 else f"{share * 100:.4f} %"
 
 
+def share_text(share: float) -> str:
+    """A share that somebody stated, in per cent."""
+    return f"{share * 100:g} %"
+
+
 def number_text(value: float) -> str:
     """A number for people: whole from a thousand on, else four digits."""
     return f"{value:,.0f}" if value == round(value) or abs(value) >= 1000 else f"{value:.4g}"
@@ -57,6 +62,11 @@ def signed_percent(change: float) -> str:
 
 def signed_money(value: float, currency: str) -> str:
     return f"{'−' if value < 0 else '+'}{units.show(abs(value), units.MONEY, currency)}"
+
+
+def watts(kilowatts: float) -> str:
+    """A GPU limit for people: a number of kW, in W."""
+    return f"{kilowatts * 1000:,.6g} W"
 
 
 def bar(share: float) -> str:

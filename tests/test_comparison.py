@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from spareopt.comparison import DECISION_FIELDS, compare_decisions, objective_value
-from spareopt.decisions import REPAIR_FIELDS, Decisions, ZoneChoice
+from spareopt.comparison import compare_decisions, objective_value
+from spareopt.decisions import DECISION_FIELDS, REPAIR_FIELDS, Decisions, ZoneChoice
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.reading import read_instance

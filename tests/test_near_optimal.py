@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import spareopt
-from spareopt.comparison import DECISION_FIELDS, objective_value
+from spareopt.comparison import objective_value
 from spareopt.decided import offered_values
-from spareopt.decisions import Decisions
+from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.errors import InfeasibleError, InputError
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance

@@ -12,7 +12,7 @@ from spareopt.score_text import decisions_table, losses_bars, recovery_text
 from spareopt.simulation.result import Comparison, Simulation, WallTime
 from spareopt.simulation.score import LEFT_OUT, played_words
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
-from spareopt.wording import applied_text, hundredths, number_text, percent, plain_table, prose, render
+from spareopt.wording import applied_text, hundredths, number_text, percent, plain_table, prose, render, share_text
 
 AGREEMENT_NAMES = {
     "cett": "CETT",
@@ -47,7 +47,7 @@ def simulation_text(result: Simulation, instance: Instance, plan: str) -> str:
 
 def comparison_text(result: Comparison, instance: Instance, first: str, second: str) -> str:
     """Two plans simulated under the same random numbers."""
-    confidence = percent_of(result.first.options.confidence)
+    confidence = share_text(result.first.options.confidence)
     winner = {
         "first": f"{first} is better",
         "second": f"{second} is better",
@@ -75,11 +75,6 @@ def comparison_text(result: Comparison, instance: Instance, first: str, second: 
 STOPPED = "INTERRUPTED: this is what was finished by then."
 
 
-def percent_of(share: float) -> str:
-    """A confidence in per cent."""
-    return f"{share * 100:g} %"
-
-
 def _pairs_text(pairs: PairedDifference, digits: int) -> tuple[str, str, str]:
     interval = pairs.difference
     ends = "" if interval.low is None else f" ({interval.low:+,.{digits}f} to {interval.high:+,.{digits}f})"
@@ -95,7 +90,7 @@ def headline(result: Simulation, plan: str) -> list[str]:
     """The result in a sentence, and what it is of."""
     o, goodput = result.options, result.intervals["goodput"]
     cett = f"CETT {_plus_minus(result.intervals['cett'], 5)}"
-    cett += f" ({percent_of(o.confidence)} interval)" if result.done > 1 else " (one replication: no interval)"
+    cett += f" ({share_text(o.confidence)} interval)" if result.done > 1 else " (one replication: no interval)"
     lines = [f"{result.instance}: simulated {cett}, goodput {_plus_minus(goodput, 1)} baseline GPUs", f"Plan: {plan}"]
     lines += [applied_text(result.applied)] if result.applied else []
     lines.append(f"{played_words(result.done, o)}; seed {o.seed}.")
@@ -129,7 +124,7 @@ def _plus_minus(interval: Interval, digits: int) -> str:
 
 def agreement_table(result: Simulation) -> Table:
     """What the exact model says and what was simulated."""
-    interval = f"{percent_of(result.options.confidence)} interval"
+    interval = f"{share_text(result.options.confidence)} interval"
     table = plain_table("", "exact", "simulated", interval, "inside", "standard errors", left=("", "inside"))
     for name, row in result.agreement.items():
         low, high = row.simulated.low, row.simulated.high
