@@ -25,7 +25,7 @@ from spareopt.nonlinear_solver import NonlinearStatus, solve_minlp
 from spareopt.numerics.recovery import Checkpointing
 from spareopt.problem import Problem, build_problem
 from spareopt.relaxation import Refinement, rate_range
-from spareopt.schemes import recovery_scheme
+from spareopt.schemes import recovery_schemes
 
 GAP = 1e-4  # what solve asks for
 ROOM = 0.01  # relative, in the bounds of variables; see formulations/minlp.py
@@ -175,7 +175,7 @@ def main(seconds: float, numbers: list[int]) -> None:
         certificate = solve(instance, time_limit=seconds).certificate
         took = time.perf_counter() - start
         candidates = enumerate_candidates(instance)
-        schemes = [recovery_scheme(instance, plan, "exact") for plan in instance.checkpoint_plans]
+        schemes = recovery_schemes(instance, "exact")
         problem = build_problem(candidates, prune(candidates, schemes), schemes)
         value, bound, wall = scip_selection(problem, seconds)
         gap = f"{(bound - value) / value:9.2e}" if np.isfinite(value) and np.isfinite(bound) else "        -"

@@ -25,7 +25,7 @@ from spareopt.candidates import enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.instance import Instance
 from spareopt.problem import Problem, build_problem
-from spareopt.schemes import recovery_scheme
+from spareopt.schemes import recovery_schemes
 
 HERE = Path(__file__).parent
 GAP = 1e-4
@@ -177,7 +177,7 @@ def brute_force(problem: Problem, zones: int) -> dict[str, Any]:
 def survivors(read: Instance) -> Problem:
     """The problem of the candidates that nothing dominates."""
     candidates = enumerate_candidates(read)
-    schemes = [recovery_scheme(read, plan, "exact") for plan in read.checkpoint_plans]
+    schemes = recovery_schemes(read, "exact")
     return build_problem(candidates, prune(candidates, schemes), schemes)
 
 

@@ -42,6 +42,7 @@ from typing import Any, Literal
 import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
+from pyomo.common.collections import ComponentMap
 from pyomo.core.expr.numeric_expr import LinearExpression
 
 Array = NDArray[np.float64]
@@ -170,6 +171,19 @@ def build(selection: Selection) -> pyo.ConcreteModel:
     _add_log_cost(model, cost, selection.cost)
     model.objective = pyo.Objective(expr=sum(value) + sum(model.minus_log_cost.values()), sense=pyo.maximize)
     return model
+
+
+def chosen(model: Any) -> tuple[dict[int, int], int]:
+    """What a solved model takes: how many members take each candidate, by place, and the option."""
+    counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}
+    return counts, max(model.option, key=lambda o: model.option[o].value or 0.0)
+
+
+def start_at(model: Any, counts: Mapping[int, int], option: int) -> ComponentMap:
+    """A choice, by place, as a start for the solver."""
+    start = ComponentMap((model.n[c], float(counts.get(c, 0))) for c in model.n)
+    start.update((model.option[o], float(o == option)) for o in model.option)
+    return start
 
 
 def add_choice(model: pyo.ConcreteModel, selection: Selection) -> None:

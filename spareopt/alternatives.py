@@ -34,7 +34,7 @@ from spareopt.levels import level_instances, level_of
 from spareopt.optimise import solve
 from spareopt.plan import INTERRUPTED, PROVEN, Plan
 from spareopt.record import Frozen, Result
-from spareopt.schemes import Model, recovery_scheme
+from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import DEFAULT_GAP, OnProgress
 
 SOURCE = "--why-not"
@@ -327,7 +327,7 @@ def _dominated(instance: Instance, decisions: Decisions, model: Model) -> tuple[
     """Which zone choices of a plan are dominated, and by what: as the audit of the plan's own level has it."""
     level = level_of(instance, decisions)
     candidates = enumerate_candidates(level, model)
-    schemes = [recovery_scheme(level, plan, model) for plan in level.checkpoint_plans]
+    schemes = recovery_schemes(level, model)
     winner = prune(candidates, schemes)
     found = []
     for choice in decisions.zones:

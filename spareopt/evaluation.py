@@ -10,7 +10,7 @@ import pandas as pd
 
 from spareopt import first_order
 from spareopt.building import limit_shares, site_of
-from spareopt.candidates import Candidates, check_model
+from spareopt.candidates import check_model
 from spareopt.decisions import Decisions, decision_faults
 from spareopt.departures import departures
 from spareopt.environment import ACROSS, UNCERTAIN
@@ -365,9 +365,3 @@ def _method(instance: Instance, scored: list[ScoredChoice], model: Model) -> dic
         stated = "; ".join(left_out)
         method["left_out"] = f"approximation, as if not stated: {stated}; spareopt simulate carries this"
     return method
-
-
-def decisions_of(candidates: Candidates, counts: dict[int, int], checkpoint_plan: str) -> Decisions:
-    """The decisions that take each candidate (by row) in so many zones."""
-    zones = tuple(candidates.choice(row, count) for row, count in sorted(counts.items()))
-    return Decisions.model_construct(zones=zones, checkpoint_plan=checkpoint_plan)

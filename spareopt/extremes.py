@@ -24,7 +24,6 @@ from spareopt.caps import Cap, caps_of, holding
 from spareopt.decisions import Decisions
 from spareopt.dominance import prune
 from spareopt.errors import OverloadedError
-from spareopt.evaluation import decisions_of
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shares_repair
 from spareopt.limits import rounding
@@ -32,9 +31,9 @@ from spareopt.numerics.recovery import RecoveryScheme
 from spareopt.plan import INTERRUPTED, PROVEN
 from spareopt.power import rack_draw
 from spareopt.problem import MOST_TRIES, Goal, Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, cost_range, optimistic_log_goodput
+from spareopt.relaxation import WORTHLESS, Refinement, cost_range, optimistic_log_goodput
 from spareopt.repair import RepairChoice
-from spareopt.schemes import Model, recovery_scheme
+from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import OnProgress, Search
 
 Array = NDArray[np.float64]
@@ -46,7 +45,6 @@ SOLVER_TOLERANCE = 1e-9  # of rows: that of the search would blur a millionth
 RESCALE_BELOW = 0.5
 CLIP = 4.0  # times what is known to be possible: more is as bad
 LEAST_LOG_UP = -20.0
-WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs: as none
 FILTERS = ("rack_power_kw", "breaks_group", "guarantee_missed")
 
 
@@ -185,7 +183,7 @@ class _Level:
     @property
     def problem(self) -> Problem:
         """The problem of all its candidates, without any cap."""
-        return build_problem(self.candidates, pd.Series(-1, index=self.candidates.table.index), self.schemes)
+        return build_problem(self.candidates, None, self.schemes)
 
 
 class Extremes:
@@ -220,10 +218,10 @@ class Extremes:
             candidates = _with_filters(_rows(candidates, useful), self.instance)
             if candidates.table["zone"].nunique() < len(level.zones):
                 continue
-            schemes = [recovery_scheme(level, plan, self.model) for plan in level.checkpoint_plans]
+            schemes = recovery_schemes(level, self.model)
             found = _Level(level, candidates, schemes)
             try:
-                found.problem.terms.log_states  # noqa: B018 - of crews that zones share this is the law of all units
+                found.problem.check_load()
             except OverloadedError:
                 continue
             result.append(found)
@@ -328,9 +326,8 @@ class Extremes:
             if search.best is None or search.best.score <= floor:
                 continue
             floor = search.best.score
-            option = level.instance.checkpoint_plans[search.best.option].name
-            plan = decisions_of(problem.candidates, search.problem.by_row(search.best.counts), option)
             found = search.problem  # the plan counts the candidates that were left
+            plan = found.decisions(search.best.counts, search.best.option)
             loss = found.loss_of(search.best) if isinstance(found, Aimed) else -search.best.goodput
             best = Reach(loss, plan, True)
             if cap is None:

@@ -9,25 +9,23 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.axes import NO_SCENARIO, Axis, grid, parse_axis
-from spareopt.candidates import Candidates, check_model, enumerate_candidates
+from spareopt.candidates import check_model, enumerate_candidates
 from spareopt.comparison import objective_value
 from spareopt.decision_words import value_words
 from spareopt.decisions import DECISION_FIELDS, Decisions, read_decisions
 from spareopt.errors import Fault, InputError, OverloadedError
-from spareopt.evaluation import decisions_of, evaluate
+from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.levels import level_instances
 from spareopt.map_result import Cell, MapAxis, StrategyMap, advantage
-from spareopt.optimise import WORTHLESS
 from spareopt.overrides import value_at
 from spareopt.plan import versions
 from spareopt.problem import Problem, build_problem
-from spareopt.relaxation import cost_range
-from spareopt.schemes import Model, recovery_scheme
+from spareopt.relaxation import WORTHLESS, check_cost
+from spareopt.schemes import Model, recovery_schemes
 from spareopt.what_if import SCENARIO, Changes, SolveOptions, WhatIf, answer, changed
 from spareopt.yaml_source import load_yaml
 
@@ -218,15 +216,13 @@ def _alike_problems(instance: Instance, model: Model) -> Iterable[Problem]:
         candidates = enumerate_candidates(part, model)
         if candidates.table.empty:
             continue
-        schemes = [recovery_scheme(part, plan, model) for plan in part.checkpoint_plans]
-        problem = build_problem(candidates, pd.Series(-1, index=candidates.table.index), schemes)
+        schemes = recovery_schemes(part, model)
+        problem = build_problem(candidates, None, schemes)
         try:
-            problem.terms.log_states  # noqa: B018 - of crews that zones share this is the law of all units
+            problem.check_load()
         except OverloadedError:
             continue
-        if problem.goal == "ratio" and cost_range(problem)[0] <= 0:
-            message = "goodput_per_dollar needs a cost above zero, but a choice costs nothing; state rack_price"
-            raise InputError(instance.name, [Fault("objective.kind", message)])
+        check_cost(problem)
         yield problem
 
 
@@ -235,10 +231,7 @@ def _best_alike(problem: Problem) -> _Best | None:
     outcome = problem.uniform()
     if outcome is None or not outcome.goodput > np.exp(WORTHLESS):
         return None
-    candidates: Candidates = problem.candidates
-    plan = candidates.instance.checkpoint_plans[outcome.option].name
-    decisions = decisions_of(candidates, problem.by_row(outcome.counts), plan)
-    return _Best(problem.objective_value(outcome.score), decisions)
+    return _Best(problem.objective_value(outcome.score), problem.decisions(outcome.counts, outcome.option))
 
 
 def _better(instance: Instance, one: _Best | None, two: _Best | None) -> _Best | None:

@@ -22,21 +22,20 @@ from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, ro
 from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.enumeration import Enumeration, Found, OutOfTimeError, Shortlist
 from spareopt.errors import InfeasibleError, LimitError, OverloadedError, SolverError
-from spareopt.evaluation import decisions_of, evaluate
+from spareopt.evaluation import evaluate
 from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance
 from spareopt.levels import level_instances
+from spareopt.optimise import AGREEMENT
 from spareopt.plan import Plan
 from spareopt.problem import Problem, build_problem
 from spareopt.record import Frozen, Result
-from spareopt.schemes import Model, recovery_scheme
-from spareopt.search import OnProgress, SolveProgress
+from spareopt.schemes import Model, recovery_schemes
+from spareopt.search import REPORT_EVERY, OnProgress, SolveProgress
 from spareopt.units import parse_share
 
 DEFAULT_WITHIN = 0.001
 DEFAULT_MOST = 20
-AGREEMENT = 1e-9  # relative; the sums and the evaluator do the same arithmetic in another order
-REPORT_EVERY = 0.5  # s
 GRID = ("intra_block_spares", "inter_block_spares")
 
 
@@ -157,8 +156,7 @@ class _Level:
         return self.enumeration.problem
 
     def decisions(self, found: Found) -> Decisions:
-        plan = self.instance.checkpoint_plans[found.option].name
-        return decisions_of(self.problem.candidates, self.problem.by_row(dict(found.counts)), plan)
+        return self.problem.decisions(dict(found.counts), found.option)
 
 
 @dataclass
@@ -259,10 +257,10 @@ def _levels(instance: Instance, alike: bool, model: Model, clock: _Clock) -> lis
         if hopeless := out_of_reach(candidates):
             reasons += hopeless
             continue
-        schemes = [recovery_scheme(part, plan, model) for plan in part.checkpoint_plans]
-        problem = build_problem(candidates, pd.Series(-1, index=candidates.table.index), schemes)
+        schemes = recovery_schemes(part, model)
+        problem = build_problem(candidates, None, schemes)
         try:
-            problem.terms.log_states  # noqa: B018 - of crews that zones share this is the law of all units
+            problem.check_load()
         except OverloadedError as error:
             reasons += [fault.message for fault in error.faults]
             continue

@@ -15,16 +15,14 @@ from numpy.typing import NDArray
 from spareopt.candidates import Candidates, enumerate_candidates
 from spareopt.dominance import prune
 from spareopt.errors import (
-    Fault,
     InfeasibleError,
-    InputError,
     LimitError,
     OverloadedError,
     SolverError,
     SpareoptError,
     StoppedError,
 )
-from spareopt.evaluation import decisions_of, evaluate
+from spareopt.evaluation import evaluate
 from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.levels import level_instances
@@ -42,11 +40,10 @@ from spareopt.plan import (
     provenance_of,
 )
 from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import Refinement, carefree_bound, cost_range, optimistic_log_goodput, trivial_bound
-from spareopt.schemes import Model, recovery_scheme
+from spareopt.relaxation import WORTHLESS, Refinement, carefree_bound, check_cost, optimistic_log_goodput, trivial_bound
+from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress
 
-WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs
 LEVELS_SHARE = 0.5  # of the time limit
 Keep = Callable[[Candidates], NDArray[np.bool_]]
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
@@ -92,18 +89,15 @@ def solve(
         raise InfeasibleError(_why_none(instance, [level for level in levels if isinstance(level, str)]))
     if all(optimistic_log_goodput(level.problem) < WORTHLESS for level in usable):
         raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
-    if any(level.problem.goal == "ratio" and cost_range(level.problem)[0] <= 0 for level in usable):
-        message = "goodput_per_dollar needs a cost above zero, but a choice costs nothing; state rack_price"
-        raise InputError(instance.name, [Fault("objective.kind", message)])
+    for level in usable:
+        check_cost(level.problem)
     search, bound = _search_levels(usable, gap, seed, coarse, time_limit, started, report)
     if len(levels) < len(parts):
         bound = max(bound, *(carefree_bound(level.problem) for level in usable))
     if search.best is None:
         raise _failure(search, instance, model, keep)
-    problem, candidates = search.start, search.problem.candidates
-    counts, option = search.best.counts, search.best.option
-    plan_name = candidates.instance.checkpoint_plans[option].name
-    decisions = decisions_of(candidates, search.problem.by_row(counts), plan_name)
+    problem = search.start
+    decisions = search.problem.decisions(search.best.counts, search.best.option)
     evaluation = evaluate(instance, decisions, model=model)
     _check_agreement(search.best, evaluation.goodput, evaluation.cost_per_year)
     if evaluation.violated:
@@ -199,7 +193,7 @@ def _level(
     scored = elapsed()
     if hopeless := out_of_reach(candidates):
         return "; ".join(hopeless)
-    schemes = [recovery_scheme(instance, plan, model) for plan in instance.checkpoint_plans]
+    schemes = recovery_schemes(instance, model)
     told = 0.0
 
     def going(share: float) -> bool:
@@ -214,7 +208,7 @@ def _level(
     pruned = elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
     try:
-        problem.terms.log_states  # noqa: B018 - of crews that zones share this is the law of all units
+        problem.check_load()
     except OverloadedError as error:
         return "; ".join(fault.message for fault in error.faults)
     return _Level(candidates, dominated_by, problem, scored - began, pruned - scored)
@@ -311,8 +305,7 @@ def _zones_alike(problem: Problem) -> ZonesAlike | None:
     outcome = problem.uniform()
     if outcome is None:
         return None
-    plan = problem.candidates.instance.checkpoint_plans[outcome.option].name
-    decisions = decisions_of(problem.candidates, problem.by_row(outcome.counts), plan)
+    decisions = problem.decisions(outcome.counts, outcome.option)
     return ZonesAlike(decisions=decisions, value=problem.objective_value(outcome.score))
 
 
@@ -322,8 +315,7 @@ def _greedy(levels: list[_Level], value: float) -> Greedy | None:
     if not found:
         return None
     outcome, problem = max(found, key=lambda pair: pair[0].score)
-    plan = problem.candidates.instance.checkpoint_plans[outcome.option].name
-    decisions = decisions_of(problem.candidates, problem.by_row(outcome.counts), plan)
+    decisions = problem.decisions(outcome.counts, outcome.option)
     reached = problem.objective_value(outcome.score)
     return Greedy(decisions=decisions, value=reached, loss=abs(reached - value) / abs(value))
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates, energy_cost_per_kw_year
 from spareopt.coupling import ZoneTerms
+from spareopt.decisions import Decisions
 from spareopt.environment import log_together
 from spareopt.levels import shared_costs
 from spareopt.limits import rounding
@@ -313,14 +314,25 @@ class Problem:
         table = self.table.iloc[keep].reset_index(drop=True)
         return replace(self, rows=self.rows[keep], group=self.group[keep], table=table)
 
+    def decisions(self, counts: Mapping[int, int], option: int) -> Decisions:
+        """A choice as the decisions of a plan."""
+        zones = tuple(self.candidates.choice(row, count) for row, count in sorted(self.by_row(counts).items()))
+        plan = self.candidates.instance.checkpoint_plans[option].name
+        return Decisions.model_construct(zones=zones, checkpoint_plan=plan)
+
+    def check_load(self) -> None:
+        """Raises OverloadedError where zones share crews that are so overloaded that no law of the units is held."""
+        self.terms.log_states  # noqa: B018 - found on the way, and kept
+
     def by_row(self, counts: Mapping[int, int]) -> dict[int, int]:
         """Counts by row of the table instead of position."""
         return {int(self.rows[c]): count for c, count in counts.items()}
 
 
-def build_problem(candidates: Candidates, dominated_by: pd.Series, schemes: list[RecoveryScheme]) -> Problem:
-    """The problem of the candidates that nothing dominates; every zone class must have one."""
-    rows = np.flatnonzero((dominated_by < 0).to_numpy())
+def build_problem(candidates: Candidates, dominated_by: pd.Series | None, schemes: list[RecoveryScheme]) -> Problem:
+    """The problem of the candidates that nothing dominates, or of all (None); every zone class must have one."""
+    kept = np.ones(len(candidates.table), dtype=bool) if dominated_by is None else (dominated_by < 0).to_numpy()
+    rows = np.flatnonzero(kept)
     table = candidates.table.iloc[rows].reset_index(drop=True)
     members = tuple(zone.count for zone in candidates.instance.zones)
     return Problem(candidates, schemes, rows, table["zone"].to_numpy(dtype=np.int64), members, table)

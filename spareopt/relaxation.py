@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spareopt.candidates import energy_cost_per_kw_year
+from spareopt.errors import Fault, InputError
 from spareopt.formulations.selection import (
     Budget,
     ConcaveTerm,
@@ -36,6 +37,7 @@ LOWEST_LOG_UP = -20.0  # A below 2e-9 is taken as that: an over-estimate, and it
 NEGLIGIBLE_LOG_UP = -15.0  # energy of a plan that is up less than 3e-7 of the time is taken as nothing
 ROUNDING = 1e-9
 SAME_POINT = 1e-12  # relative
+WORTHLESS = -20.0  # ln of a goodput of 2e-9 GPUs: as none
 LEAST_PLACED = 1e-6  # GPUs: fewer are taken as that, an over-estimate
 
 
@@ -288,6 +290,13 @@ def cost_range(problem: Problem) -> tuple[float, float]:
     always, running, by_option = problem.minimised
     low = problem.extremes(always)[0] + min(by_option)
     return low, problem.extremes(always + running)[1] + max(by_option)
+
+
+def check_cost(problem: Problem) -> None:
+    """Goodput per cost needs a cost.  Raises InputError where a choice costs nothing."""
+    if problem.goal == "ratio" and cost_range(problem)[0] <= 0:
+        message = "goodput_per_dollar needs a cost above zero, but a choice costs nothing; state rack_price"
+        raise InputError(problem.candidates.instance.name, [Fault("objective.kind", message)])
 
 
 def cost_unit(problem: Problem) -> float:

@@ -13,13 +13,13 @@ import pandas as pd
 
 from spareopt.decisions import Decisions
 from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError, StoppedError
-from spareopt.evaluation import decisions_of, evaluate
+from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.measures import CRITERIA, Criterion, Measure
 from spareopt.optimise import AGREEMENT, solve
 from spareopt.plan import INTERRUPTED, Plan, ProofStatus, Provenance, provenance_of
 from spareopt.record import Frozen, Result
-from spareopt.robust_search import Choice, RobustSearch, Table, checked_goal, common_table
+from spareopt.robust_search import RobustSearch, Table, checked_goal, common_table
 from spareopt.scenarios import NOMINAL, Weight, Weighted, nominal, weighted_scenarios
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP, OnProgress, SolveProgress
@@ -184,8 +184,6 @@ class _Searched:
 
     decisions: Decisions
     search: RobustSearch
-    choice: Choice
-    """By row of the table of candidates."""
 
 
 class _Study:
@@ -250,11 +248,8 @@ class _Study:
         search.run(starts)
         if search.best is None:
             raise self._failure(search)
-        candidates = self.table.problems[0].candidates
-        option = search.best.option
-        checkpoint_plan = candidates.instance.checkpoint_plans[option].name
-        decisions = decisions_of(candidates, search.by_row(), checkpoint_plan)
-        self.found[criterion] = _Searched(decisions, search, (search.by_row(), option))
+        decisions = search.problems[0].decisions(search.best.counts, search.best.option)
+        self.found[criterion] = _Searched(decisions, search)
         return self.found[criterion]
 
     def _alpha(self, criterion: Criterion) -> float:

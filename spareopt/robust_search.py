@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyomo.common.collections import ComponentMap
 
 from spareopt.candidates import DECISIONS, Candidates, enumerate_candidates
+from spareopt.decided import row_of
 from spareopt.decisions import Decisions
 from spareopt.dominance import prune_together
 from spareopt.errors import Fault, InfeasibleError, InputError, SolverError
 from spareopt.formulations.robust import Robust, Scenario, build
-from spareopt.formulations.selection import Selection
+from spareopt.formulations.selection import Selection, chosen, start_at
 from spareopt.infeasible import out_of_reach
 from spareopt.measures import Measure
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome, Problem, build_problem
 from spareopt.relaxation import LEAST_PLACED, LOWEST_LOG_UP, Refinement, rate_range
 from spareopt.scenarios import Weighted
-from spareopt.schemes import Model, recovery_scheme
+from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import (
     FEASIBILITY_TOLERANCE,
     FEW_CANDIDATES,
@@ -73,7 +73,7 @@ class Table:
         place = {int(row): i for i, row in enumerate(problem.rows)}
         counts: dict[int, int] = {}
         for choice in decisions.zones:
-            row = _row_of(candidates, choice)
+            row = row_of(candidates, candidates.table, choice)
             if row is None:
                 return None
             winner = int(self.dominated_by[row])
@@ -81,22 +81,6 @@ class Table:
             counts[position] = counts.get(position, 0) + choice.count
         names = [plan.name for plan in candidates.instance.checkpoint_plans]
         return dict(sorted(counts.items())), names.index(decisions.checkpoint_plan)
-
-
-def _row_of(candidates: Candidates, choice: Any) -> int | None:
-    instance, table = candidates.instance, candidates.table
-    names = {
-        "zone": [zone.name for zone in instance.zones].index(choice.zone),
-        "design": [design.name for design in instance.designs].index(choice.design),
-        "repair_plan": [plan.name for plan in instance.repair_plans].index(choice.repair_plan),
-    }
-    same = np.ones(len(table), dtype=bool)
-    for column in DECISIONS:
-        value = choice.gpu_limit if column == "gpu_limit_kw" else names.get(column, getattr(choice, column, None))
-        cells = table[column].to_numpy(dtype=float)
-        same &= np.isnan(cells) if value is None else cells == float(value)
-    rows = np.flatnonzero(same)
-    return int(rows[0]) if len(rows) else None
 
 
 def common_table(
@@ -123,10 +107,7 @@ def common_table(
     for z, zone in enumerate(versions[0].instance.zones):
         if z not in left:
             raise InfeasibleError(f"zones.{zone.name}: no choice can be built in every scenario")
-    schemes = [
-        [recovery_scheme(version.instance, plan, model) for plan in version.instance.checkpoint_plans]
-        for version in versions
-    ]
+    schemes = [recovery_schemes(version.instance, model) for version in versions]
     told = -inf
 
     def going(share: float) -> bool:
@@ -215,11 +196,6 @@ class RobustSearch:
         """The best value known; 0 without a plan."""
         return 0.0 if self.best is None else self.best.value
 
-    def by_row(self) -> dict[int, int]:
-        """The counts of the best plan by row of the candidates' table."""
-        assert self.best is not None
-        return self.problems[0].by_row(self.best.counts)
-
     def try_choice(self, choice: Choice) -> RobustOutcome:
         """Score a choice in every scenario, and keep it where it is the best so far."""
         counts, option = choice
@@ -263,7 +239,7 @@ class RobustSearch:
                 break
             if record.status in (Status.ERROR, Status.UNBOUNDED) and not record.has_incumbent:
                 raise SolverError(f"HiGHS ended with {record.status.value}; its log ends: {record.log[-500:]}")
-            outcome = self.try_choice(_chosen(model)) if record.has_incumbent else None
+            outcome = self.try_choice(chosen(model)) if record.has_incumbent else None
             self._tell(f"refinement {self.rounds}", force=True)
             if self._closed():
                 break
@@ -331,8 +307,7 @@ class RobustSearch:
         model = build(self.robust())
         start = None
         if self.best is not None and not self.excluded:
-            start = ComponentMap((model.n[c], float(self.best.counts.get(c, 0))) for c in model.n)
-            start.update((model.option[o], float(o == self.best.option)) for o in model.option)
+            start = start_at(model, self.best.counts, self.best.option)
         scale = 1.0 if self.measure.criterion == "worst" else max(self._in_model(self.value), 1e-3)
         record = solve_milp(
             model,
@@ -424,12 +399,6 @@ def pessimistic_log_goodput(problem: Problem) -> float:
     size = log(max(problem.extremes(problem.column("placed_gpus"))[0], LEAST_PLACED))
     efficiency = min(float(scheme.log_eta(rate_range(problem)[1])) for scheme in problem.terms.couplings)
     return problem.terms.site_value + log_value + size + efficiency + float(problem.column("log_scale").min())
-
-
-def _chosen(model: Any) -> Choice:
-    """The counts of the candidates that a solved model takes, and its option."""
-    counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}
-    return counts, max(model.option, key=lambda o: model.option[o].value or 0.0)
 
 
 def split(selections: Sequence[Selection]) -> tuple[Selection, list[Selection]]:

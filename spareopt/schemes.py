@@ -43,6 +43,11 @@ def recovery_scheme(instance: Instance, plan: CheckpointPlan, model: Model) -> R
     return Checkpointing(plan.save, recovery, period, kind)
 
 
+def recovery_schemes(instance: Instance, model: Model) -> list[RecoveryScheme]:
+    """The recovery schemes of all checkpoint plans of an instance, in their order."""
+    return [recovery_scheme(instance, plan, model) for plan in instance.checkpoint_plans]
+
+
 def recovery_method(instance: Instance, plan: CheckpointPlan) -> str | None:
     """What the recovery efficiency rests on, where it is not simply exact."""
     if plan.replicas is not None:

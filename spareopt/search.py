@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pyomo.common.collections import ComponentMap
 
 from spareopt.errors import SolverError
 from spareopt.formulations import selection as formulation
@@ -234,8 +233,7 @@ class Search:
         model = formulation.build(selection)
         start = None
         if self.best is not None and not self.refinement.excluded:
-            start = ComponentMap((model.n[c], float(self.best.counts.get(c, 0))) for c in model.n)
-            start.update((model.option[o], float(o == self.best.option)) for o in model.option)
+            start = formulation.start_at(model, self.best.counts, self.best.option)
         record = solve_milp(
             model,
             rel_gap=0.0,
@@ -337,7 +335,7 @@ class Search:
             self.log += f"=== first plan, among {len(promising)} candidates\n{record.log}\n"
             if not record.has_incumbent:
                 return
-            outcome = few.outcome(*_chosen(model))
+            outcome = few.outcome(*formulation.chosen(model))
             counts = {int(promising[c]): count for c, count in outcome.counts.items()}
             self._take(replace(outcome, counts=counts))
             if record.status is Status.INTERRUPTED:
@@ -363,7 +361,7 @@ class Search:
         self.best = replace(self.best, counts={place[c]: count for c, count in self.best.counts.items()})
 
     def _score(self, record: SolveRecord) -> Outcome:
-        outcome = self.problem.outcome(*_chosen(self.model))
+        outcome = self.problem.outcome(*formulation.chosen(self.model))
         self._take(outcome)
         self.bound = max(self.bound, self.value)
         self._tell(f"refinement {self.rounds}", self.bound, force=True)
@@ -396,9 +394,3 @@ class Search:
         self._reported = now
         value = None if self.value == -inf else self.problem.objective_value(self.value)
         self.report(SolveProgress(phase, now, value, self.problem.objective_value(bound)))
-
-
-def _chosen(model: Any) -> tuple[dict[int, int], int]:
-    """The counts of the candidates a solved selection takes, and its option."""
-    counts = {c: round(var.value) for c, var in model.n.items() if var.value and round(var.value)}
-    return counts, max(model.option, key=lambda o: model.option[o].value or 0.0)

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pyomo.common.collections import ComponentMap
 
 from spareopt.dominance import pareto
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, SolverError, StoppedError
@@ -381,9 +380,8 @@ class _Search:
         """The best choice so far as a start for the solver; None where there is none."""
         if self.best is None:
             return None
-        start = ComponentMap((model.n[i], float(self.best.get(int(row), 0))) for i, row in enumerate(rows))
-        start[model.option[0]] = 1.0
-        return start
+        counts = {i: self.best.get(int(row), 0) for i, row in enumerate(rows)}
+        return formulation.start_at(model, counts, 0)
 
     def _log(self, solver_bound: Array, unit: float) -> Array:
         """The logarithms that the solver's bounds on (minus) the loss prove."""
@@ -473,7 +471,7 @@ class _Search:
 
 def _counts(model: Any, rows: Rows) -> Counts:
     """The choice that a solved model holds."""
-    return {int(rows[i]): round(n.value) for i, n in model.n.items() if round(n.value or 0.0)}
+    return {int(rows[i]): count for i, count in formulation.chosen(model)[0].items()}
 
 
 def _without_specks(numbers: Array, bound: float) -> Array:

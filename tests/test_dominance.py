@@ -16,7 +16,7 @@ from spareopt.decisions import Decisions
 from spareopt.dominance import pareto, prune
 from spareopt.evaluation import evaluate
 from spareopt.reading import read_instance
-from spareopt.schemes import recovery_scheme
+from spareopt.schemes import recovery_schemes
 from tests.random_instances import OBJECTIVES, random_instance
 
 
@@ -51,7 +51,7 @@ def test_replacing_a_dominated_candidate_never_hurts(objective: str, seed: int) 
     """
     instance = read_instance(random_instance(seed, objective))
     candidates = enumerate_candidates(instance)
-    dominated_by = prune(candidates, [recovery_scheme(instance, plan, "exact") for plan in instance.checkpoint_plans])
+    dominated_by = prune(candidates, recovery_schemes(instance, "exact"))
     gone = dominated_by[dominated_by >= 0]
     rng = np.random.default_rng(seed)
     sign = -1 if objective == "cost" else 1

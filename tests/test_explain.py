@@ -14,9 +14,10 @@ from click.testing import CliRunner, Result
 import spareopt
 from spareopt import cli
 from spareopt.alternatives import WhyNot
-from spareopt.candidates import enumerate_candidates
+from spareopt.candidates import Candidates, enumerate_candidates
+from spareopt.decisions import Decisions
 from spareopt.errors import InfeasibleError, InputError, LimitError
-from spareopt.evaluation import decisions_of, evaluate
+from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.near import NearOptimal
 from spareopt.plan import Plan
@@ -39,13 +40,18 @@ def gb200() -> tuple[Instance, Plan]:
 # --- near-optimal plans of the shipped instances
 
 
+def _alike(candidates: Candidates, row: int, checkpoint_plan: str) -> Decisions:
+    """The plan of four zones that all take one candidate."""
+    return Decisions.model_construct(zones=(candidates.choice(row, 4),), checkpoint_plan=checkpoint_plan)
+
+
 def test_every_candidate_of_meta_2026_is_listed_where_it_is_within() -> None:
     """Proves that the plans within 20 % are those of evaluating each buildable choice with each checkpoint plan."""
     instance = spareopt.read_instance("meta-2026")
     near = spareopt.near_optimal(instance, "20 %", most=1000)
     candidates = enumerate_candidates(instance)
     goodput = {
-        (row, plan.name): evaluate(instance, decisions_of(candidates, {row: 4}, plan.name)).goodput
+        (row, plan.name): evaluate(instance, _alike(candidates, row, plan.name)).goodput
         for row in candidates.table.index
         for plan in instance.checkpoint_plans
     }
@@ -69,7 +75,7 @@ def test_no_plan_of_gb200_is_missing_in_a_sample(gb200: tuple[Instance, Plan]) -
     hits = 0
     for row in rows:
         for plan in instance.checkpoint_plans:
-            decisions = decisions_of(candidates, {int(row): 4}, plan.name)
+            decisions = _alike(candidates, int(row), plan.name)
             evaluation = evaluate(instance, decisions)
             within = not evaluation.violated and evaluation.goodput >= 0.98 * near.best_value
             assert (decisions.model_dump_json() in listed) == within

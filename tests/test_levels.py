@@ -14,7 +14,7 @@ from spareopt.dominance import prune
 from spareopt.levels import level_instances
 from spareopt.problem import build_problem
 from spareopt.relaxation import Refinement, trivial_bound
-from spareopt.schemes import recovery_scheme
+from spareopt.schemes import recovery_schemes
 from spareopt.search import Search
 from tests.brute_force import best_value
 
@@ -163,7 +163,7 @@ def test_a_level_whose_bound_is_below_what_is_known_is_closed_at_once() -> None:
     """
     instance = read_instance(site())
     candidates = enumerate_candidates(instance)
-    schemes = [recovery_scheme(instance, plan, "exact") for plan in instance.checkpoint_plans]
+    schemes = recovery_schemes(instance, "exact")
     problem = build_problem(candidates, prune(candidates, schemes), schemes)
     known = trivial_bound(problem) + 0.1
     search = Search(problem, 1e-4, 0, Refinement.initial(problem, False), None, 0.0, lambda _: None, known)

@@ -12,14 +12,14 @@ from spareopt.dominance import prune
 from spareopt.problem import Problem, build_problem
 from spareopt.reading import read_instance
 from spareopt.relaxation import Refinement, cost_range, cost_unit, rate_interval, rate_range
-from spareopt.schemes import recovery_scheme
+from spareopt.schemes import recovery_schemes
 from tests.random_instances import OBJECTIVES, random_instance
 
 
 def problem_of(objective: str, seed: int) -> Problem:
     instance = read_instance(random_instance(seed, objective))
     candidates = enumerate_candidates(instance)
-    schemes = [recovery_scheme(instance, plan, "exact") for plan in instance.checkpoint_plans]
+    schemes = recovery_schemes(instance, "exact")
     if set(candidates.table["zone"]) != set(range(len(instance.zones))):
         pytest.skip("a zone has no candidate")
     return build_problem(candidates, prune(candidates, schemes), schemes)

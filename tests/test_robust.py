@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
+from spareopt.formulations.robust import Robust, Scenario, build, secant
+from spareopt.formulations.selection import Selection
 
 import spareopt
 from spareopt import cli
 from spareopt.errors import InfeasibleError, InputError
 from spareopt.evaluation import evaluate
-from spareopt.formulations.robust import Robust, Scenario, build, secant
-from spareopt.formulations.selection import Selection
 from spareopt.instance import Instance
 from spareopt.measures import CRITERIA, Criterion, Measure
 from spareopt.reading import read_instance
@@ -357,7 +357,7 @@ def test_same_bytes_and_read_back(tmp_path: Path) -> None:
     assert spareopt.read_decisions(folder / "decisions.json") == first.plan.decisions
     assert list(first.table().columns) == ["plan", "scenario", "weight", "goodput_gpus", "regret", "breaks"]
     (folder / "robust.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(InputError, match="is no robust plan"):
+    with pytest.raises(InputError, match="is not a robust plan"):
         spareopt.read_robust(folder)
 
 
