@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spareopt import units
-from spareopt.binding import without_limit
 from spareopt.candidates import Candidates, enumerate_candidates
+from spareopt.caps import caps_of, without
 from spareopt.comparison import objective_value
 from spareopt.decided import (
     ALL_DECISIONS,
@@ -35,7 +35,7 @@ from spareopt.optimise import solve
 from spareopt.plan import INTERRUPTED, PROVEN, Plan
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model, recovery_schemes
-from spareopt.search import DEFAULT_GAP, OnProgress
+from spareopt.search import DEFAULT_GAP, OnProgress, named
 
 SOURCE = "--why-not"
 
@@ -126,8 +126,8 @@ def why_not(
     words = asked or ", ".join(item.words() for item in wanted)
     if all(in_plan(plan.decisions, instance, item.zone, item.decision) == [item.value] for item in wanted):
         return _result(instance, words, "the best plan has it", plan, plan.decisions, plan.evaluation, None)
-    named = _named(on_progress, words)
-    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model, "on_progress": named}
+    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
+    options["on_progress"] = named(on_progress, words)
     restricted, keep = _restricted(instance, wanted)
     if reason := _not_built(restricted, wanted, keep, model):
         return _result(instance, words, "can't be built", plan, None, None, None, reason=reason)
@@ -270,26 +270,15 @@ def _ruled_out_by(
 ) -> tuple[str, ...]:
     """The limits without any one of which there would be a plan with the forced decisions."""
     found = []
-    for limit in _stated(instance):
-        free = without_limit(instance, limit)
-        assert free is not None
+    for cap in caps_of(instance):
+        if cap.kind == "goodput":  # what the least cost is for
+            continue
         try:
-            solve(free, keep=keep, **options)
+            solve(without(instance, cap), keep=keep, **options)
         except (InfeasibleError, LimitError):
             continue
-        found.append(limit)
+        found.append(cap.limit)
     return tuple(found)
-
-
-def _stated(instance: Instance) -> list[str]:
-    """The limits that an instance states and that can be taken out."""
-    limits = instance.limits
-    names = [name for name in type(limits).model_fields if name != "working_gpus"]
-    stated = [name for name in names if getattr(limits, name) is not None]
-    stated += [f"working_gpus.{end}" for end in ("minimum", "maximum") if getattr(limits.working_gpus, end) is not None]
-    if instance.power.rack_limit is not None:
-        stated.append("rack_power")
-    return stated
 
 
 def _whole_plan(instance: Instance, decisions: Decisions, plan: Plan, asked: str, model: Model) -> WhyNot:
@@ -380,10 +369,3 @@ def _result(
 def _difference(evaluation: Evaluation | None, best: Evaluation, field: str) -> float | None:
     new, old = None if evaluation is None else getattr(evaluation, field), getattr(best, field)
     return None if new is None or old is None else new - old
-
-
-def _named(report: OnProgress | None, words: str) -> OnProgress | None:
-    if report is None:
-        return None
-    tell = report
-    return lambda progress: tell(replace(progress, phase=f"{words}: {progress.phase}"))

@@ -6,9 +6,9 @@ than what is left.  So each limit is taken out in turn and the instance is solve
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
+from spareopt.caps import caps_of, without
 from spareopt.decisions import Decisions
 from spareopt.errors import LimitError, StoppedError
 from spareopt.evaluation import evaluate
@@ -18,10 +18,9 @@ from spareopt.optimise import solve
 from spareopt.plan import INTERRUPTED, PROVEN, Plan
 from spareopt.record import Frozen
 from spareopt.schemes import Model
-from spareopt.search import DEFAULT_GAP, OnProgress
+from spareopt.search import DEFAULT_GAP, OnProgress, named
 
 TOUCHED = 1e-6  # relative to the bound: less slack than that is none
-GUARANTEE = "guarantee of "
 
 Binding = Literal["binds", "binds through whole units", "does not bind", "not known"]
 
@@ -74,24 +73,8 @@ def what_binds(
 
 def without_limit(instance: Instance, limit: str) -> Instance | None:
     """The instance without a limit, by its name in an evaluation; None where it can't be taken out."""
-    if limit == "goodput_target":
-        return None
-    if limit == "rack_power":
-        return instance.model_copy(update={"power": instance.power.model_copy(update={"rack_limit": None})})
-    if limit == "placement_group":
-        return instance.model_copy(update={"placement_group": None})
-    if limit.startswith(GUARANTEE):
-        zone = limit.partition(" blocks in ")[2]
-        zones = (z.model_copy(update={"guarantee": None}) if z.name == zone else z for z in instance.zones)
-        return instance.model_copy(update={"zones": tuple(zones)})
-    field, _, end = limit.partition(".")
-    if end:
-        limits = instance.limits.model_copy(
-            update={field: getattr(instance.limits, field).model_copy(update={end: None})}
-        )
-    else:
-        limits = instance.limits.model_copy(update={field: None})
-    return instance.model_copy(update={"limits": limits})
+    cap = next((cap for cap in caps_of(instance) if cap.limit == limit and cap.kind != "goodput"), None)
+    return None if cap is None else without(instance, cap)
 
 
 def _binds(
@@ -105,17 +88,18 @@ def _binds(
     model: Model,
     report: OnProgress | None,
 ) -> Binds:
-    without = without_limit(instance, limit.limit)
+    free_of_it = without_limit(instance, limit.limit)
     stated = limit.model_dump()
     nothing: dict[str, object] = dict.fromkeys(
         ("objective_without", "bound_without", "gain", "most_gain", "value_without", "decisions_without")
     )
-    if without is None:
+    if free_of_it is None:
         return Binds(**stated, **nothing, status="not known")
     try:
         free = solve(
-            without, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=_renamed(report, limit.limit)
-        )
+            free_of_it, gap=gap, time_limit=time_limit, seed=seed, model=model,
+            on_progress=named(report, f"without {limit.limit}"),
+        )  # fmt: skip
     except LimitError:
         return Binds(**stated, **nothing, status="not known")
     here, there = plan.certificate, free.certificate
@@ -144,10 +128,3 @@ def _binds(
         value_without=own.value if own is not None and gains else None,
         decisions_without=free.decisions if gains else None,
     )
-
-
-def _renamed(report: OnProgress | None, limit: str) -> OnProgress | None:
-    if report is None:
-        return None
-    tell = report
-    return lambda progress: tell(replace(progress, phase=f"without {limit}: {progress.phase}"))

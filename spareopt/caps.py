@@ -6,13 +6,19 @@ import shlex
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import Any, Literal
+from typing import Literal, TypeVar
 
 from spareopt import units
-from spareopt.instance import Instance, Limits, Objective, WorkingGpus
+from spareopt.instance import Instance
+from spareopt.limits import guarantee_name
+from spareopt.record import Record
+
+Part = TypeVar("Part", bound=Record)
 
 Kind = Literal["money", "money per year", "power", "count", "share", "goodput", "group"]
 Sense = Literal["<=", ">="]
+LIMITS = {"objective.goodput_target": "goodput_target", "power.rack_limit": "rack_power"}
+"""Fields whose name among the limits of an evaluation is another."""
 DIGITS = 4
 MOST_DIGITS = 15
 
@@ -23,7 +29,10 @@ class Cap:
 
     path: str
     """The field, as ``--set`` names it."""
+    limit: str
+    """Its name among the limits of an evaluation."""
     name: str
+    """The same in words."""
     sense: Sense
     kind: Kind
     bound: float
@@ -87,7 +96,7 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
         ("placement_group", "placement group", "<=", "group", instance.placement_group, ""),
     ]
     caps = [
-        Cap(path, name, sense, kind, float(bound), money, counted)
+        Cap(path, LIMITS.get(path, path.removeprefix("limits.")), name, sense, kind, float(bound), money, counted)
         for path, name, sense, kind, bound, counted in rows
         if bound is not None
     ]
@@ -95,36 +104,33 @@ def caps_of(instance: Instance) -> tuple[Cap, ...]:
         if (promise := zone.guarantee) is not None:
             name = f"probability of {promise.usable_blocks:,} usable blocks in {zone.name}"
             path = f"zones.{zone.name}.guarantee.probability"
-            caps.append(Cap(path, name, ">=", "share", promise.probability, money, zone=z))
+            limit = guarantee_name(promise, zone.name)
+            caps.append(Cap(path, limit, name, ">=", "share", promise.probability, money, zone=z))
     return tuple(caps)
+
+
+def without(instance: Instance, cap: Cap) -> Instance:
+    """The instance without one of its caps."""
+    if cap.zone is None:
+        return _cleared(instance, cap.path.split("."))
+    zones = list(instance.zones)
+    zones[cap.zone] = zones[cap.zone].model_copy(update={"guarantee": None})
+    return instance.model_copy(update={"zones": tuple(zones)})
+
+
+def _cleared(part: Part, path: list[str]) -> Part:
+    field, *rest = path
+    return part.model_copy(update={field: _cleared(getattr(part, field), rest) if rest else None})
 
 
 def holding(instance: Instance, held: Collection[Cap]) -> Instance:
     """The instance with these caps only; a goodput target stays one whatever the objective."""
     paths = {cap.path for cap in held}
-
-    def kept(path: str, value: Any) -> Any:
-        return value if path in paths else None
-
-    limits, power = instance.limits, instance.power
-    gpus = {
-        end: kept(f"limits.working_gpus.{end}", getattr(limits.working_gpus, end)) for end in WorkingGpus.model_fields
-    }
-    fields = {name: kept(f"limits.{name}", getattr(limits, name)) for name in Limits.model_fields}
-    target = kept("objective.goodput_target", instance.objective.goodput_target)
-    zones = tuple(
-        zone.model_copy(update={"guarantee": kept(f"zones.{zone.name}.guarantee.probability", zone.guarantee)})
-        for zone in instance.zones
-    )
-    return instance.model_copy(
-        update={
-            "limits": limits.model_copy(update=fields | {"working_gpus": WorkingGpus.model_construct(**gpus)}),
-            "objective": Objective.model_construct(kind="goodput", goodput_target=target),
-            "power": power.model_copy(update={"rack_limit": kept("power.rack_limit", power.rack_limit)}),
-            "placement_group": kept("placement_group", instance.placement_group),
-            "zones": zones,
-        }
-    )
+    for cap in caps_of(instance):
+        if cap.path not in paths:
+            instance = without(instance, cap)
+    goal = instance.objective.model_copy(update={"kind": "goodput"})
+    return instance.model_copy(update={"objective": goal})
 
 
 def bound_text(cap: Cap) -> str:

@@ -251,7 +251,8 @@ def _remedy(extremes: Extremes, caps: Sequence[Cap]) -> Remedy | None:
     instance, plan = extremes.instance, None
     for place, cap in enumerate(caps):
         later = caps[place:]
-        here = extremes if not moves else Extremes(instance, extremes.model, extremes.remaining(), extremes.report)
+        left = extremes.clock.remaining()
+        here = Extremes(instance, extremes.model, left, extremes.report) if moves else extremes
         paths = {other.path for other in later}
         held = [other for other in here.caps if other.path not in paths]
         own = next(other for other in here.caps if other.path == cap.path)
@@ -278,7 +279,7 @@ def _smaller_group(extremes: Extremes, cap: Cap, held: Sequence[Cap], without: D
     working = {(d.trays_per_block - i) * d.gpus_per_tray for d in instance.designs for i in d.intra_block_spares}
     for part in range(group // 2, min(working) - 1, -1):
         if group % part == 0 and any(part % gpus == 0 for gpus in working):
-            smaller = Extremes(changed(instance, {cap.path: part}), extremes.model, extremes.remaining())
+            smaller = Extremes(changed(instance, {cap.path: part}), extremes.model, extremes.clock.remaining())
             paths = {cap.path, *(other.path for other in held)}
             found = smaller.feasible([other for other in smaller.caps if other.path in paths])
             if found.plan is not None:

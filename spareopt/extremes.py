@@ -7,7 +7,6 @@ are on, and found by the search of :mod:`spareopt.search` with the quantity as i
 
 from __future__ import annotations
 
-import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from spareopt.building import ZoneBuild
 from spareopt.candidates import Candidates, blocks_per_placement_group, enumerate_candidates
 from spareopt.caps import Cap, caps_of, holding
+from spareopt.clock import Clock
 from spareopt.decisions import Decisions
 from spareopt.dominance import prune
 from spareopt.errors import OverloadedError
@@ -192,10 +192,9 @@ class Extremes:
     def __init__(
         self, instance: Instance, model: Model, time_limit: float | None = None, report: OnProgress | None = None
     ) -> None:
-        self.instance, self.model, self.time_limit = instance, model, time_limit
+        self.instance, self.model, self.clock = instance, model, Clock(time_limit)
         self.caps = caps_of(instance)
         self.report = report or (lambda _: None)
-        self.started = time.perf_counter()
         self.interrupted = False
         self._known: dict[tuple[str, frozenset[str]], Reach] = {}
         self._impossible: list[frozenset[str]] = []
@@ -264,12 +263,6 @@ class Extremes:
             self._learn(key, Reach(None, None, True) if impossible else self._search_all(others, {}, None))
         return self._known[key]
 
-    def remaining(self) -> float | None:
-        """Seconds left, at least 0; None without a limit."""
-        if self.time_limit is None:
-            return None
-        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
-
     def _threshold(self, cap: Cap, held: Collection[Cap]) -> Reach:
         """The tightest value of a cap that forbids single choices: by halving the list of those that differ."""
         free = self._search_all(held, {}, None)
@@ -316,7 +309,7 @@ class Extremes:
         for level in self.levels:
             if not _within_shared(level.instance, held):
                 continue
-            if self.interrupted or self.remaining() == 0:
+            if self.interrupted or not self.clock.going():
                 return replace(best, proven=False)
             problem = self._problem(level, held, thresholds, cap, size, most)
             if problem is None:
@@ -342,7 +335,7 @@ class Extremes:
         else:
             gap = max(TOLERANCE, 10.0 * SOLVER_TOLERANCE * (2.0 * sum(problem.members) + 8.0))
         refinement = Refinement.initial(problem, False)
-        search = Search(problem, gap, 0, refinement, self.time_limit, self.started, self.report, floor)
+        search = Search(problem, gap, 0, refinement, self.clock, self.report, floor)
         search.feasibility_tolerance = SOLVER_TOLERANCE
         if problem.terms.coupled and search.score_all():  # over-estimates would be refined for long
             search.status = PROVEN
@@ -471,7 +464,7 @@ def _allowed(cap: Cap) -> float:
 
 def _most(cap: Cap) -> float:
     """The most loss within a cap, up to rounding as where limits are checked."""
-    return cap.loss(cap.bound) + rounding("availability" if cap.kind == "share" else cap.path, cap.bound)
+    return cap.loss(cap.bound) + rounding(cap.limit, cap.bound)
 
 
 def _within_shared(instance: Instance, held: Collection[Cap]) -> bool:

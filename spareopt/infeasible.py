@@ -32,7 +32,7 @@ def out_of_reach(candidates: Candidates) -> list[str]:
     found = []
     for cap in caps_of(instance):
         least, exact = _least(candidates, cap)
-        stated, slack = cap.loss(cap.bound), rounding(cap.path.removeprefix("limits."), cap.bound)
+        stated, slack = cap.loss(cap.bound), rounding(cap.limit, cap.bound)
         if least is not None and least > stated + slack:
             extreme = "least" if cap.sense == "<=" else "highest" if cap.kind == "share" else "most"
             extreme = f"{extreme} possible is {'' if exact else 'above '}"

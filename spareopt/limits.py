@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from spareopt.candidates import blocks_per_placement_group
-from spareopt.instance import Instance
+from spareopt.instance import Guarantee, Instance
 from spareopt.record import Frozen
 from spareopt.scoring import ScoredChoice, rack_power
 
@@ -39,6 +39,11 @@ def _taken(scored: list[ScoredChoice], name: str) -> int:
 def rounding(limit: str, bound: float) -> float:
     """How far a value may be beyond a limit for rounding alone; for the availability, beyond the unavailability."""
     return LIMIT_TOLERANCE * (1.0 - bound if limit.startswith(("availability", "guarantee")) else abs(bound))
+
+
+def guarantee_name(guarantee: Guarantee, zone: str) -> str:
+    """The name, among the limits of an evaluation, of the usable blocks that a zone class guarantees."""
+    return f"guarantee of {guarantee.usable_blocks} blocks in {zone}"
 
 
 def limit_slacks(
@@ -96,7 +101,7 @@ def _guarantees(scored: list[ScoredChoice]) -> list[LimitSlack]:
             missed = s.build.guarantee_missed(s.plan, s.taken, s.choice.intra_block_spares)
             result.append(
                 LimitSlack(
-                    limit=f"guarantee of {guarantee.usable_blocks} blocks in {s.choice.zone}",
+                    limit=guarantee_name(guarantee, s.choice.zone),
                     unit="",
                     sense=">=",
                     value=1.0 - missed,

@@ -138,20 +138,12 @@ def _scored(problem: Problem, zones: NDArray[np.int64], option: int) -> Outcome:
 
 def _caps(problem: Problem, option: int) -> list[_Cap]:
     """The limits on what is bought, paid and drawn; energy counts as if the job always ran."""
-    instance = problem.candidates.instance
-    limits, it_power = instance.limits, problem.column("it_power_kw")
-    always = problem.blocked_yearly_cost + problem.energy_cost
-    rows: list[tuple[str, Array, float, float | None]] = [
-        ("capital", problem.column("capital"), problem.shared_capital, limits.capital),
-        ("yearly_cost", always, problem.option_cost[option], limits.yearly_cost),
-        ("it_power", it_power, 0.0, limits.it_power),
-        ("site_power", instance.power.pue * it_power, 0.0, limits.site_power),
-        ("floor", problem.column("racks"), 0.0, limits.floor),
-        ("crews", problem.column("own_crews"), 0.0, limits.crews),
-        ("shelf_trays", problem.column("own_shelf"), 0.0, limits.shelf_trays),
-        ("working_gpus.maximum", problem.column("working_gpus"), 0.0, limits.working_gpus.maximum),
-    ]
-    return [_Cap(name, use, constant, float(bound)) for name, use, constant, bound in rows if bound is not None]
+    caps = [_Cap(cap.limit, cap.times * problem.column(cap.column), cap.shared, cap.bound) for cap in problem.capped]
+    most = problem.candidates.instance.limits.yearly_cost
+    if most is not None:
+        always = problem.blocked_yearly_cost + problem.energy_cost
+        caps.append(_Cap("yearly_cost", always, problem.option_cost[option], most))
+    return caps
 
 
 def _least(problem: Problem, caps: list[_Cap]) -> NDArray[np.int64]:

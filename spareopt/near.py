@@ -6,7 +6,6 @@ objective.  The plans are enumerated, not sampled (:mod:`spareopt.enumeration`).
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from itertools import product
 from math import expm1, inf, log1p
@@ -17,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.candidates import enumerate_candidates
+from spareopt.clock import Clock
 from spareopt.comparison import objective_value
 from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, row_of, values_of
 from spareopt.decisions import DECISION_FIELDS, Decisions
@@ -167,19 +167,20 @@ class _Best:
     found: Found
 
 
-class _Clock:
-    """How long it has taken, and whether there is time left."""
+class _Clock(Clock):
+    """A clock that tells now and then what is done."""
 
-    def __init__(self, time_limit: float | None, report: OnProgress) -> None:
-        self.started, self.limit, self.report = time.perf_counter(), time_limit, report
-        self.phase, self._told = "", 0.0
+    def __init__(self, limit: float | None, report: OnProgress) -> None:
+        super().__init__(limit)
+        self.report, self.phase, self._told = report, "", 0.0
 
     def going(self) -> bool:
-        now = time.perf_counter() - self.started
+        """Whether there is time left; reports now and then."""
+        now = self.elapsed()
         if now - self._told > REPORT_EVERY:
             self._told = now
             self.report(SolveProgress(self.phase, now))
-        return self.limit is None or now < self.limit
+        return super().going()
 
 
 def near_optimal(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates, enumerate_candidates
+from spareopt.clock import Clock
 from spareopt.dominance import prune
 from spareopt.errors import (
     InfeasibleError,
@@ -42,7 +42,7 @@ from spareopt.plan import (
 from spareopt.problem import Outcome, Problem, build_problem
 from spareopt.relaxation import WORTHLESS, Refinement, carefree_bound, check_cost, optimistic_log_goodput, trivial_bound
 from spareopt.schemes import Model, recovery_schemes
-from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress
+from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress, while_pruning
 
 LEVELS_SHARE = 0.5  # of the time limit
 Keep = Callable[[Candidates], NDArray[np.bool_]]
@@ -69,21 +69,17 @@ def solve(
     """
     if not 0 <= gap < 1:
         raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
-    started = time.perf_counter()
+    clock = Clock(time_limit)
     report = on_progress or (lambda _: None)
-
-    def elapsed() -> float:
-        return time.perf_counter() - started
-
     levels: list[_Level | str] = []
     parts = level_instances(instance)
     scored = _now_and_then(report, lambda: f"level {len(levels) + 1} of {len(parts)}")
     tell = report if len(parts) == 1 else scored
     for part in parts:
         known = any(isinstance(level, _Level) for level in levels)
-        if known and time_limit is not None and elapsed() > LEVELS_SHARE * time_limit:
+        if known and time_limit is not None and clock.elapsed() > LEVELS_SHARE * time_limit:
             break  # what is left of the time is for the levels that are known; the others are bounded
-        levels.append(_level(part, model, elapsed, tell, time_limit, keep))
+        levels.append(_level(part, model, clock, tell, keep))
     usable = [level for level in levels if isinstance(level, _Level)]
     if not usable:
         raise InfeasibleError(_why_none(instance, [level for level in levels if isinstance(level, str)]))
@@ -91,7 +87,7 @@ def solve(
         raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
     for level in usable:
         check_cost(level.problem)
-    search, bound = _search_levels(usable, gap, seed, coarse, time_limit, started, report)
+    search, bound = _search_levels(usable, gap, seed, coarse, clock, report)
     if len(levels) < len(parts):
         bound = max(bound, *(carefree_bound(level.problem) for level in usable))
     if search.best is None:
@@ -140,7 +136,7 @@ def solve(
         seconds={
             "scoring": sum(level.scoring for level in usable),
             "pruning": sum(level.pruning for level in usable),
-            "selection": elapsed() - sum(level.scoring + level.pruning for level in usable),
+            "selection": clock.elapsed() - sum(level.scoring + level.pruning for level in usable),
         },
     )
     return result
@@ -179,33 +175,24 @@ class _Level:
 def _level(
     instance: Instance,
     model: Model,
-    elapsed: Callable[[], float],
+    clock: Clock,
     report: OnProgress,
-    time_limit: float | None,
     keep: Keep | None = None,
 ) -> _Level | str:
     """Candidates of a level, pruned; or why it has none."""
-    began = elapsed()
+    began = clock.elapsed()
     report(SolveProgress("scoring candidates", began))
     candidates = enumerate_candidates(instance, model)
     if keep is not None:
         candidates = candidates.only(keep(candidates))
-    scored = elapsed()
+    scored = clock.elapsed()
     if hopeless := out_of_reach(candidates):
         return "; ".join(hopeless)
     schemes = recovery_schemes(instance, model)
-    told = 0.0
-
-    def going(share: float) -> bool:
-        nonlocal told
-        if elapsed() - told > REPORT_EVERY:
-            told = elapsed()
-            report(SolveProgress(f"pruning {len(candidates.table):,} candidates, {share:.0%} done", told))
-        return time_limit is None or elapsed() < time_limit
-
-    report(SolveProgress(f"pruning {len(candidates.table):,} candidates", elapsed()))
+    going = while_pruning(len(candidates.table), clock, report)
+    going(0.0)
     dominated_by = prune(candidates, schemes, going)
-    pruned = elapsed()
+    pruned = clock.elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
     try:
         problem.check_load()
@@ -219,8 +206,7 @@ def _search_levels(
     gap: float,
     seed: int,
     coarse: bool,
-    time_limit: float | None,
-    started: float,
+    clock: Clock,
     report: OnProgress,
 ) -> tuple[Search, float]:
     """The search with the best plan, and a bound on all levels' plans.
@@ -241,7 +227,7 @@ def _search_levels(
     for place in sorted(range(len(levels)), key=lambda i: -scores[i]):
         level = levels[place]
         refinement = Refinement.initial(level.problem, coarse)
-        search = Search(level.problem, gap, seed, refinement, time_limit, started, tell, floor)
+        search = Search(level.problem, gap, seed, refinement, clock, tell, floor)
         search.best = firsts[place]
         search.run()
         level.search, last = search, search
@@ -250,7 +236,7 @@ def _search_levels(
         floor = max(floor, search.value)
         if not search.infeasible:
             bound = max(bound, search.bound)
-        out_of_time = search.remaining() == 0
+        out_of_time = search.clock.remaining() == 0
         if search.status == INTERRUPTED or out_of_time:
             bound = max([bound, *(trivial_bound(other.problem) for other in levels if other.search is None)])
             break
@@ -328,9 +314,9 @@ def _failure(search: Search, instance: Instance, model: Model, keep: Keep | None
         )
     if search.status == INTERRUPTED:
         return StoppedError("interrupted before any plan was found")
-    if search.time_limit is None:
+    if search.clock.limit is None:
         return LimitError("every plan tried breaks a limit, and the bound that is left does not prove that all do")
-    return LimitError(f"the time limit of {search.time_limit:g} s was reached before any plan was found")
+    return LimitError(f"the time limit of {search.clock.limit:g} s was reached before any plan was found")
 
 
 def _unreachable_target(search: Search, instance: Instance, model: Model, keep: Keep | None) -> str | None:
@@ -340,7 +326,7 @@ def _unreachable_target(search: Search, instance: Instance, model: Model, keep: 
         return None
     try:
         without = instance.model_copy(update={"objective": Objective(kind="goodput")})
-        best = solve(without, seed=search.seed, model=model, time_limit=search.remaining(), keep=keep)
+        best = solve(without, seed=search.seed, model=model, time_limit=search.clock.remaining(), keep=keep)
     except SpareoptError:
         return None
     reach = f"within the other limits the best is {best.certificate.bound:,.1f}"

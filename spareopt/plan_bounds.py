@@ -178,25 +178,16 @@ def _limits(sums: _Sums, option: int, value: tuple[list[Array], float], at: At |
     limits = instance.limits
     rows: list[tuple[list[Array], float]] = []
 
-    def at_most(name: str, parts: list[Array], bound: float | None, fixed: float = 0.0) -> None:
-        if bound is not None:
-            rows.append((parts, bound + rounding(name, bound) - fixed))
+    def at_most(name: str, parts: list[Array], bound: float, fixed: float) -> None:
+        rows.append((parts, bound + rounding(name, bound) - fixed))
 
-    if limits.capital is not None:
-        at_most("capital", sums.column("capital"), limits.capital, problem.shared_capital)
-    at_most("crews", sums.column("own_crews"), limits.crews)
-    at_most("shelf_trays", sums.column("own_shelf"), limits.shelf_trays)
-    if limits.it_power is not None or limits.site_power is not None:
-        it_power = sums.column("it_power_kw")
-        at_most("it_power", it_power, limits.it_power)
-        pue = instance.power.pue
-        at_most("site_power", it_power, None if limits.site_power is None else limits.site_power / pue)
-    at_most("floor", sums.column("racks"), limits.floor)
-    working = sums.column("working_gpus")
-    at_most("working_gpus.maximum", working, limits.working_gpus.maximum)
+    for cap in problem.capped:
+        at_most(cap.limit, [cap.times * part for part in sums.column(cap.column)], cap.bound, cap.shared)
     if limits.working_gpus.minimum is not None:
         fewest = limits.working_gpus.minimum
-        rows.append(([-part for part in working], -fewest + rounding("working_gpus.minimum", fewest)))
+        rows.append(
+            ([-part for part in sums.column("working_gpus")], -fewest + rounding("working_gpus.minimum", fewest))
+        )
     if limits.yearly_cost is not None:
         energy, constant = _energy(sums, at)
         blocked = sums.parts(problem.blocked_yearly_cost)

@@ -98,23 +98,13 @@ class PlanScores:
 
     def _within_limits(self, totals: Array, log_up: Array, yearly: Array, log_goodput: Array) -> NDArray[np.bool_]:
         instance = self.problem.candidates.instance
-        limits, pue = instance.limits, instance.power.pue
-        it_power = self.part(totals, "it_power_kw")
-        working = self.part(totals, "working_gpus")
-        most: list[tuple[str, Array, float | None]] = [
-            ("capital", self.part(totals, "capital") + self.problem.shared_capital, limits.capital),
-            ("crews", self.part(totals, "own_crews"), limits.crews),
-            ("shelf_trays", self.part(totals, "own_shelf"), limits.shelf_trays),
-            ("yearly_cost", yearly, limits.yearly_cost),
-            ("it_power", it_power, limits.it_power),
-            ("site_power", pue * it_power, limits.site_power),
-            ("floor", self.part(totals, "racks"), limits.floor),
-            ("working_gpus.maximum", working, limits.working_gpus.maximum),
-        ]
+        limits, working = instance.limits, self.part(totals, "working_gpus")
         allowed = np.ones(len(totals), dtype=bool)
-        for name, value, bound in most:
-            if bound is not None:
-                allowed &= value <= bound + rounding(name, bound)
+        for cap in self.problem.capped:
+            value = cap.times * self.part(totals, cap.column) + cap.shared
+            allowed &= value <= cap.bound + rounding(cap.limit, cap.bound)
+        if limits.yearly_cost is not None:
+            allowed &= yearly <= limits.yearly_cost + rounding("yearly_cost", limits.yearly_cost)
         fewest, floor = limits.working_gpus.minimum, limits.availability
         target = instance.objective.goodput_target
         if fewest is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import exp, expm1, inf, log
@@ -43,6 +43,17 @@ class Outcome:
     rate: float
     log_up: float
     """ln of the share of time in which the job runs, as the energy term of the MILP counts it."""
+
+
+@dataclass(frozen=True)
+class Capped:
+    """A limit on what is bought or drawn: ``times`` a column's total, and what is shared, are at most ``bound``."""
+
+    limit: str
+    column: str
+    times: float
+    shared: float
+    bound: float
 
 
 @dataclass(frozen=True)
@@ -157,6 +168,25 @@ class Problem:
             low, high = low + number * float(here.min()), high + number * float(here.max())
         return low, high
 
+    @cached_property
+    def capped(self) -> tuple[Capped, ...]:
+        """The limits that the instance states on what is bought and drawn."""
+        limits = self.candidates.instance.limits
+        rows = (
+            ("capital", "capital", 1.0, self.shared_capital, limits.capital),
+            ("crews", "own_crews", 1.0, 0.0, limits.crews),
+            ("shelf_trays", "own_shelf", 1.0, 0.0, limits.shelf_trays),
+            ("it_power", "it_power_kw", 1.0, 0.0, limits.it_power),
+            ("site_power", "it_power_kw", self.candidates.instance.power.pue, 0.0, limits.site_power),
+            ("floor", "racks", 1.0, 0.0, limits.floor),
+            ("working_gpus.maximum", "working_gpus", 1.0, 0.0, limits.working_gpus.maximum),
+        )
+        return tuple(
+            Capped(limit, column, times, shared, float(bound))
+            for limit, column, times, shared, bound in rows
+            if bound is not None
+        )
+
     def outcome(self, counts: Mapping[int, int], option: int) -> Outcome:
         """Score a choice exactly and check every limit."""
         chosen = np.array(list(counts), dtype=np.int64)
@@ -247,28 +277,17 @@ class Problem:
     def _alike_within_limits(self, number: float) -> NDArray[np.bool_]:
         """Which candidates, taken ``number`` times, meet the limits on what is bought and drawn, rounding aside."""
         limits = self.candidates.instance.limits
-        pue = self.candidates.instance.power.pue
-        rows = (
-            ("capital", limits.capital, self.shared_capital),
-            ("it_power_kw", limits.it_power, 0.0),
-            ("it_power_kw", None if limits.site_power is None else limits.site_power / pue, 0.0),
-            ("racks", limits.floor, 0.0),
-            ("working_gpus", limits.working_gpus.maximum, 0.0),
-            ("own_crews", limits.crews, 0.0),
-            ("own_shelf", limits.shelf_trays, 0.0),
-        )
         allowed = np.ones(len(self.rows), dtype=bool)
-        for column, bound, shared in rows:
-            if bound is not None:
-                allowed &= number * self.column(column) + shared <= bound * (1 + 1e-6)
+        for cap in self.capped:
+            allowed &= cap.times * number * self.column(cap.column) + cap.shared <= cap.bound * (1 + 1e-6)
         if limits.working_gpus.minimum is not None:
             allowed &= number * self.column("working_gpus") >= limits.working_gpus.minimum
         return allowed
 
-    def _within_limits(self, total: object, working: float, log_up: float, yearly: float, log_goodput: float) -> bool:
-        instance = self.candidates.instance
-        limits, use = instance.limits, total
-        assert callable(use)
+    def _within_limits(
+        self, total: Callable[[Array], float], working: float, log_up: float, yearly: float, log_goodput: float
+    ) -> bool:
+        limits, target = self.candidates.instance.limits, self.candidates.instance.objective.goodput_target
 
         def at_most(name: str, value: float, bound: float | None) -> bool:
             return bound is None or value <= bound + rounding(name, bound)
@@ -277,26 +296,14 @@ class Problem:
             return bound is None or value >= bound - rounding(name, bound)
 
         return (
-            (
-                limits.capital is None
-                or at_most("capital", use(self.column("capital")) + self.shared_capital, limits.capital)
-            )
-            and at_most("crews", use(self.column("own_crews")), limits.crews)
-            and at_most("shelf_trays", use(self.column("own_shelf")), limits.shelf_trays)
+            all(at_most(c.limit, c.times * total(self.column(c.column)) + c.shared, c.bound) for c in self.capped)
             and at_most("yearly_cost", yearly, limits.yearly_cost)
-            and (limits.it_power is None or at_most("it_power", use(self.column("it_power_kw")), limits.it_power))
-            and (
-                limits.site_power is None
-                or at_most("site_power", instance.power.pue * use(self.column("it_power_kw")), limits.site_power)
-            )
-            and at_most("floor", use(self.column("racks")), limits.floor)
             and at_least("working_gpus.minimum", working, limits.working_gpus.minimum)
-            and at_most("working_gpus.maximum", working, limits.working_gpus.maximum)
             and (
                 limits.availability is None
                 or -expm1(log_up) <= 1.0 - limits.availability + rounding("availability", limits.availability)
             )
-            and at_least("goodput_target", exp(log_goodput), instance.objective.goodput_target)
+            and at_least("goodput_target", exp(log_goodput), target)
         )
 
     def objective_value(self, score: float) -> float:

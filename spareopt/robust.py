@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Any, Literal
@@ -11,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from spareopt.clock import Clock
 from spareopt.decisions import Decisions
 from spareopt.errors import InfeasibleError, InputError, LimitError, SolverError, SpareoptError, StoppedError
 from spareopt.evaluation import evaluate
@@ -22,7 +22,7 @@ from spareopt.record import Frozen, Result
 from spareopt.robust_search import RobustSearch, Table, checked_goal, common_table
 from spareopt.scenarios import NOMINAL, Weight, Weighted, nominal, weighted_scenarios
 from spareopt.schemes import Model
-from spareopt.search import DEFAULT_GAP, OnProgress, SolveProgress
+from spareopt.search import DEFAULT_GAP, OnProgress, named
 
 DEFAULT_ALPHA = 0.1
 OWN = "optimum of "
@@ -205,29 +205,27 @@ class _Study:
         if not 0 <= gap < 1:
             raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
         self.instance, self.alpha, self.gap, self.seed, self.model = instance, alpha, gap, seed, model
-        self.time_limit, self.started = time_limit, time.perf_counter()
+        self.clock = Clock(time_limit)
         self.report: OnProgress = on_progress or (lambda _: None)
         self.scenarios = weighted_scenarios(instance, weights)
         self.looked_at = [] if NOMINAL in weights else [nominal(instance)]
         checked_goal([*self.scenarios, *self.looked_at])
         self.own = {scenario.name: self._own(scenario) for scenario in self.scenarios}
-        self.table: Table = common_table(self.scenarios, model, self.report, self.elapsed, time_limit)
+        self.table: Table = common_table(self.scenarios, model, self.report, self.clock)
         self.found: dict[Criterion, _Searched] = {}
-
-    def elapsed(self) -> float:
-        return time.perf_counter() - self.started
 
     def _own(self, scenario: Weighted) -> Plan:
         """The best plan of one scenario alone."""
 
-        def tell(progress: SolveProgress) -> None:
-            phase = f"{OWN}{scenario.name}, {progress.phase}"
-            self.report(replace(progress, phase=phase, seconds=self.elapsed()))
-
-        left = None if self.time_limit is None else max(1e-3, self.time_limit - self.elapsed())
+        tell, before, left = named(self.report, OWN + scenario.name), self.clock.elapsed(), self.clock.remaining()
         options: dict[str, Any] = {"gap": self.gap, "seed": self.seed, "model": self.model}
         try:
-            plan = solve(scenario.instance, time_limit=left, on_progress=tell, **options)
+            plan = solve(
+                scenario.instance,
+                time_limit=None if left is None else max(1e-3, left),
+                on_progress=lambda progress: tell(replace(progress, seconds=before + progress.seconds)),
+                **options,
+            )
         except (InfeasibleError, LimitError, StoppedError) as error:
             raise type(error)(f"scenario {scenario.name}: {error}") from None
         if plan.certificate.status == INTERRUPTED:
@@ -240,9 +238,7 @@ class _Study:
             return self.found[criterion]
         measure = Measure(criterion, tuple(s.weight for s in self.scenarios), self._alpha(criterion))
         most = np.array([self.own[s.name].certificate.bound for s in self.scenarios])
-        search = RobustSearch(
-            self.table, measure, most, self.gap, self.seed, self.time_limit, self.started, self._named(criterion)
-        )
+        search = RobustSearch(self.table, measure, most, self.gap, self.seed, self.clock, named(self.report, criterion))
         plans = [plan.decisions for plan in self.own.values()] + [f.decisions for f in self.found.values()]
         starts = [choice for choice in map(self.table.position, plans) if choice is not None]
         search.run(starts)
@@ -255,9 +251,6 @@ class _Study:
     def _alpha(self, criterion: Criterion) -> float:
         return self.alpha if criterion == "cvar" else 1.0
 
-    def _named(self, criterion: Criterion) -> Callable[[SolveProgress], None]:
-        return lambda progress: self.report(replace(progress, phase=f"{criterion}, {progress.phase}"))
-
     def _failure(self, search: RobustSearch) -> SpareoptError:
         if search.infeasible:
             return InfeasibleError(
@@ -265,10 +258,10 @@ class _Study:
             )
         if search.status == INTERRUPTED:
             return StoppedError("interrupted before any plan for all scenarios was found")
-        if self.time_limit is None:
+        if self.clock.limit is None:
             return LimitError("every plan tried breaks a limit in a scenario, and it is not proven that all do")
         return LimitError(
-            f"the time limit of {self.time_limit:g} s was reached before a plan for all scenarios was found"
+            f"the time limit of {self.clock.limit:g} s was reached before a plan for all scenarios was found"
         )
 
     def _clash(self) -> str:
@@ -305,7 +298,7 @@ class _Study:
                     f"{score.goodput!r}; please report this"
                 )
         changes = {s.name: {"weight": s.weight, "changes": dict(s.changes)} for s in self.scenarios}
-        options = {"gap": self.gap, "time_limit_s": self.time_limit, "model": self.model, "scenarios": changes}
+        options = {"gap": self.gap, "time_limit_s": self.clock.limit, "model": self.model, "scenarios": changes}
         return RobustPlan(
             decisions=found.decisions,
             certificate=RobustCertificate(

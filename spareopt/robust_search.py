@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from math import ceil, exp, inf, log, sqrt
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spareopt.candidates import DECISIONS, Candidates, enumerate_candidates
+from spareopt.clock import Clock
 from spareopt.decided import row_of
 from spareopt.decisions import Decisions
 from spareopt.dominance import prune_together
@@ -33,6 +33,7 @@ from spareopt.search import (
     SOLVER_SHARE,
     OnProgress,
     SolveProgress,
+    while_pruning,
 )
 from spareopt.solver import Progress as SolverProgress
 from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
@@ -87,8 +88,7 @@ def common_table(
     scenarios: Sequence[Weighted],
     model: Model,
     report: OnProgress,
-    elapsed: Callable[[], float],
-    time_limit: float | None = None,
+    clock: Clock,
 ) -> Table:
     """Candidates of every scenario, aligned row by row and pruned together; pruning ends at the time limit.
 
@@ -96,7 +96,7 @@ def common_table(
     """
     versions = []
     for scenario in scenarios:
-        report(SolveProgress(f"scoring candidates in scenario {scenario.name}", elapsed()))
+        report(SolveProgress(f"scoring candidates in scenario {scenario.name}", clock.elapsed()))
         candidates = enumerate_candidates(scenario.instance, model)
         if hopeless := out_of_reach(candidates):
             raise InfeasibleError(f"scenario {scenario.name}: " + "; ".join(hopeless))
@@ -108,15 +108,7 @@ def common_table(
         if z not in left:
             raise InfeasibleError(f"zones.{zone.name}: no choice can be built in every scenario")
     schemes = [recovery_schemes(version.instance, model) for version in versions]
-    told = -inf
-
-    def going(share: float) -> bool:
-        nonlocal told
-        if elapsed() - told > REPORT_EVERY:
-            told = elapsed()
-            report(SolveProgress(f"pruning {len(versions[0].table):,} candidates, {share:.0%} done", told))
-        return time_limit is None or elapsed() < time_limit
-
+    going = while_pruning(len(versions[0].table), clock, report)
     going(0.0)
     dominated_by = prune_together(versions, schemes, going)
     problems = tuple(build_problem(version, dominated_by, own) for version, own in zip(versions, schemes, strict=True))
@@ -172,13 +164,12 @@ class RobustSearch:
         most: Array,
         gap: float,
         seed: int,
-        time_limit: float | None,
-        started: float,
+        clock: Clock,
         report: OnProgress,
     ) -> None:
         self.problems, self.measure, self.gap, self.seed = list(table.problems), measure, gap, seed
         self.most = np.asarray(most, dtype=float) * (1.0 + ROOM)
-        self.time_limit, self.started, self.report = time_limit, started, report
+        self.clock, self.report = clock, report
         self.refinements = [Refinement.initial(problem, coarse=False) for problem in self.problems]
         self.points: list[list[float]] = [[] for _ in self.problems]
         self.excluded: tuple[Choice, ...] = ()
@@ -218,15 +209,9 @@ class RobustSearch:
         except KeyboardInterrupt:
             self.status = INTERRUPTED
 
-    def remaining(self) -> float | None:
-        """Seconds left of the time limit, at least 0; None without one."""
-        if self.time_limit is None:
-            return None
-        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
-
     def _refine_until_closed(self) -> None:
         while not self._closed():
-            if self.remaining() == 0:
+            if self.clock.remaining() == 0:
                 return
             if not self.excluded:
                 self._screen()
@@ -312,7 +297,7 @@ class RobustSearch:
         record = solve_milp(
             model,
             abs_gap=SOLVER_SHARE * self.gap * scale,
-            time_limit=self.remaining(),
+            time_limit=self.clock.remaining(),
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
             start=start,
@@ -331,14 +316,14 @@ class RobustSearch:
         """
         for _ in range(SCREENS):
             number = len(self.problems[0].rows)
-            if self.best is None or number <= FEW_CANDIDATES or self.remaining() == 0:
+            if self.best is None or number <= FEW_CANDIDATES or self.clock.remaining() == 0:
                 return
             model = build(self.robust())
             relaxations = solve_relaxations(
                 model,
                 list(model.option.values()),
                 list(model.n.values()),
-                time_limit=self.remaining(),
+                time_limit=self.clock.remaining(),
                 feasibility_tolerance=FEASIBILITY_TOLERANCE,
             )
             worth, bound = np.full(number, -np.inf), -np.inf
@@ -386,7 +371,7 @@ class RobustSearch:
         self._tell(f"refinement {self.rounds + 1}")
 
     def _tell(self, phase: str, force: bool = False) -> None:
-        now = time.perf_counter() - self.started
+        now = self.clock.elapsed()
         if not force and now - self._reported < REPORT_EVERY:
             return
         self._reported = now

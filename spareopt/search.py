@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spareopt.clock import Clock
 from spareopt.errors import SolverError
 from spareopt.formulations import selection as formulation
 from spareopt.formulations.selection import Selection
@@ -52,6 +52,30 @@ class SolveProgress:
 
 
 OnProgress = Callable[[SolveProgress], None]
+
+
+def named(report: OnProgress | None, words: str) -> OnProgress:
+    """Reports with words before the phase; none where nobody listens."""
+
+    def tell(progress: SolveProgress) -> None:
+        if report is not None:
+            report(replace(progress, phase=f"{words}: {progress.phase}"))
+
+    return tell
+
+
+def while_pruning(number: int, clock: Clock, report: OnProgress) -> Callable[[float], bool]:
+    """What is told the share of candidates that is pruned: it reports now and then, and says whether to go on."""
+    told = -inf
+
+    def going(share: float) -> bool:
+        nonlocal told
+        if clock.elapsed() - told > REPORT_EVERY:
+            told = clock.elapsed()
+            report(SolveProgress(f"pruning {number:,} candidates, {share:.0%} done", told))
+        return clock.going()
+
+    return going
 
 
 @dataclass(frozen=True)
@@ -95,15 +119,14 @@ class Search:
         gap: float,
         seed: int,
         refinement: Refinement,
-        time_limit: float | None,
-        started: float,
+        clock: Clock,
         report: OnProgress,
         floor: float = -inf,
     ) -> None:
         self.problem, self.gap, self.seed, self.refinement = problem, gap, seed, refinement
         self.floor = floor
         self.start = problem
-        self.time_limit, self.started, self.report = time_limit, started, report
+        self.clock, self.report = clock, report
         self.best: Outcome | None = None
         self.greedy: Outcome | None = None  # by candidates of ``start``
         self.bound = max(trivial_bound(problem), floor)  # nothing below what is known is of interest
@@ -132,7 +155,7 @@ class Search:
                 return
         if sum(self.problem.members) > 1 and not self.problem.terms.coupled:
             self._tell("marginal analysis", self.bound)
-            self.greedy = greedy(self.problem, lambda: self.remaining() != 0)
+            self.greedy = greedy(self.problem, self.clock.going)
             if len(self.problem.members) > 1:  # of one class it would win ties by zones built unlike for nothing
                 self._take(self.greedy)
         while True:
@@ -141,7 +164,7 @@ class Search:
                 if self._closed():
                     self.status = PROVEN
                     return
-            remaining = self.remaining()
+            remaining = self.clock.remaining()
             if remaining is not None and remaining <= 0:
                 self.best = self.best or self.problem.uniform()
                 return
@@ -178,7 +201,7 @@ class Search:
         """
         tried = 0
         better = self.best is not None
-        while better and tried < MOST_POLISHED and self.remaining() != 0:
+        while better and tried < MOST_POLISHED and self.clock.remaining() != 0:
             better = False
             for z, number in enumerate(self.problem.members):
                 assert self.best is not None
@@ -207,7 +230,7 @@ class Search:
         for taken in product(*parts):
             counts = Counter(candidate for part in taken for candidate in part)
             for option in range(len(problem.schemes)):
-                if self.remaining() == 0:
+                if self.clock.remaining() == 0:
                     return False
                 outcome = problem.outcome(dict(sorted(counts.items())), option)
                 self._take(outcome)
@@ -219,12 +242,6 @@ class Search:
     def value(self) -> float:
         """The best score known, here or elsewhere."""
         return self.floor if self.best is None else max(self.floor, self.best.score)
-
-    def remaining(self) -> float | None:
-        """Seconds left of the time limit, at least 0; None without one."""
-        if self.time_limit is None:
-            return None
-        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
 
     def _select(self, remaining: float | None) -> SolveRecord:
         if self.best is not None and self.best is not self._tilted_at:
@@ -261,7 +278,7 @@ class Search:
         range.
         """
         for screen in range(SCREENS):
-            if self.remaining() == 0 or len(self.problem.rows) <= FEW_CANDIDATES:
+            if self.clock.remaining() == 0 or len(self.problem.rows) <= FEW_CANDIDATES:
                 return
             selection = self.refinement.selection(self.problem)
             self.model = model = formulation.build(selection)
@@ -302,7 +319,7 @@ class Search:
             model,
             cases,
             list(model.n.values()),
-            time_limit=self.remaining(),
+            time_limit=self.clock.remaining(),
             feasibility_tolerance=self.feasibility_tolerance,
         )
         for i, relaxation in enumerate(relaxations):
@@ -327,7 +344,7 @@ class Search:
             record = solve_milp(
                 model,
                 abs_gap=tolerance,
-                time_limit=self.remaining(),
+                time_limit=self.clock.remaining(),
                 seed=self.seed,
                 feasibility_tolerance=self.feasibility_tolerance,
                 options={"mip_max_nodes": FIRST_NODES},
@@ -388,7 +405,7 @@ class Search:
         self._tell(f"refinement {self.rounds + 1}", self.bound)
 
     def _tell(self, phase: str, bound: float, force: bool = False) -> None:
-        now = time.perf_counter() - self.started
+        now = self.clock.elapsed()
         if not force and now - self._reported < REPORT_EVERY:
             return
         self._reported = now

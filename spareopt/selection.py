@@ -12,7 +12,6 @@ the choice known, and those whose reduced cost in the linear relaxation says the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -23,6 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from spareopt.clock import Clock
 from spareopt.dominance import pareto
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, SolverError, StoppedError
 from spareopt.formulations import selection as formulation
@@ -86,7 +86,7 @@ def select(
     table, groups that are not in series), InfeasibleError (proven), LimitError or StoppedError where no choice was
     found in time, SolverError.
     """
-    started = time.perf_counter()
+    clock = Clock(time_limit)
     if not 0 <= gap < 1:
         raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
     table = read_table(candidates, caps, group=group, factor=factor, log_value=log_value, members=members)
@@ -95,7 +95,7 @@ def select(
     if system is not None:
         because = f"series, as checked on {check_sample(table, system) + 1} choices"
     dominated_by = _dominated_by(table)
-    search = _Search(table, np.flatnonzero(dominated_by < 0), gap, time_limit, seed, started, on_progress)
+    search = _Search(table, np.flatnonzero(dominated_by < 0), gap, seed, clock, on_progress)
     search.run()
     if search.best is None:
         raise _failure(search)
@@ -221,9 +221,9 @@ def _failure(search: _Search) -> Exception:
         return InfeasibleError(_why_none(search.table))
     if search.status == INTERRUPTED:
         return StoppedError("interrupted before any choice was found")
-    if search.time_limit is None:
+    if search.clock.limit is None:
         return LimitError("every choice tried breaks a cap by a hair; state caps and columns in rounder numbers")
-    return LimitError(f"the time limit of {search.time_limit:g} s was reached before any choice was found")
+    return LimitError(f"the time limit of {search.clock.limit:g} s was reached before any choice was found")
 
 
 def _why_none(table: SelectionTable) -> str:
@@ -253,9 +253,8 @@ class _Search:
     rows: Rows
     """Candidates that a better choice than the best one could use, and those that it uses."""
     gap: float
-    time_limit: float | None
     seed: int
-    started: float
+    clock: Clock
     on_progress: OnProgress | None
     best: Counts | None = None
     value: float = -inf
@@ -308,7 +307,7 @@ class _Search:
 
     def _ended(self) -> bool:
         closed = self.best is not None and expm1(self.bound - self.value) <= self.gap
-        return closed or self._remaining() == 0.0
+        return closed or not self.clock.going()
 
     def _unit(self) -> float:
         """The loss of the best choice, so that of all that matter it is one at most; else the largest there is."""
@@ -342,7 +341,7 @@ class _Search:
                 model,
                 [model.option[0]],
                 list(model.n.values()),
-                time_limit=self._remaining(),
+                time_limit=self.clock.remaining(),
                 feasibility_tolerance=FEASIBILITY_TOLERANCE,
             )
         )
@@ -365,7 +364,7 @@ class _Search:
         record = solve_milp(
             model,
             abs_gap=SOLVER_SHARE * log1p(self.gap) / unit,
-            time_limit=self._remaining(),
+            time_limit=self.clock.remaining(),
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
             start=self._start(model, rows),
@@ -421,7 +420,7 @@ class _Search:
         record = solve_milp(
             model,
             abs_gap=SOLVER_SHARE * log1p(self.gap) / unit,
-            time_limit=self._remaining(),
+            time_limit=self.clock.remaining(),
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
             start=self._start(model, self.rows),
@@ -453,16 +452,11 @@ class _Search:
             self.bound = max(self.bound, value)
         return True
 
-    def _remaining(self) -> float | None:
-        if self.time_limit is None:
-            return None
-        return max(0.0, self.time_limit - (time.perf_counter() - self.started))
-
     def _tell(self, phase: str, bound: float | None = None) -> None:
         if self.on_progress is not None:
             value = exp(self.value) if self.best is not None else None
             known = self.bound if bound is None else min(bound, self.bound)
-            self.on_progress(SolveProgress(phase, time.perf_counter() - self.started, value, exp(known)))
+            self.on_progress(SolveProgress(phase, self.clock.elapsed(), value, exp(known)))
 
     def _tell_solver(self, progress: Progress, unit: float) -> None:
         bound = None if progress.bound is None else float(self._log(np.array(progress.bound), unit))

@@ -353,7 +353,7 @@ def test_values_are_rounded_to_the_safe_side(kind: Any, least: bool, number: flo
     """Proves that a value as typed, read back, is never short of what is needed, and off by at most 1 in 1,000 of it
     (of the missing part of a share): else a plan said to exist would not, or far too much would be asked."""
     sense: Any = ">=" if kind in ("goodput", "share") or least else "<="
-    cap = Cap("limits.any", "any", sense, kind, 0.5, "EUR")
+    cap = Cap("limits.any", "any", "any", sense, kind, 0.5, "EUR")
     need = share if kind == "share" else cap.loss(number)
     written = typed(cap, need)
     known = {"money": units.MONEY, "money per year": units.MONEY_PER_YEAR, "power": units.POWER}.get(kind)

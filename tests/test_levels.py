@@ -9,6 +9,7 @@ import pytest
 
 from spareopt import Evaluation, InputError, LimitError, evaluate, read_decisions, read_instance, solve
 from spareopt.candidates import enumerate_candidates
+from spareopt.clock import Clock
 from spareopt.decisions import shelves_too_small
 from spareopt.dominance import prune
 from spareopt.levels import level_instances
@@ -166,7 +167,7 @@ def test_a_level_whose_bound_is_below_what_is_known_is_closed_at_once() -> None:
     schemes = recovery_schemes(instance, "exact")
     problem = build_problem(candidates, prune(candidates, schemes), schemes)
     known = trivial_bound(problem) + 0.1
-    search = Search(problem, 1e-4, 0, Refinement.initial(problem, False), None, 0.0, lambda _: None, known)
+    search = Search(problem, 1e-4, 0, Refinement.initial(problem, False), Clock(), lambda _: None, known)
     search.run()
     assert (search.status, search.rounds, search.bound) == ("proven", 0, known)
 

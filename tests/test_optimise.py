@@ -87,7 +87,7 @@ def test_a_limit_with_a_plan_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def screen_then_stop(self: Any) -> None:
         screen(self)
-        self.time_limit = 1e-9
+        self.clock.limit = 1e-9
 
     monkeypatch.setattr(search.Search, "_screen", screen_then_stop)
     plan = solve(instance, time_limit=600.0, gap=0.0)
