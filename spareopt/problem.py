@@ -36,6 +36,7 @@ class Outcome:
     option: int
     score: float
     feasible: bool
+    """Whether it does some work and meets every limit."""
     goodput: float
     cost: float | None
     working_gpus: float
@@ -43,6 +44,8 @@ class Outcome:
     rate: float
     log_up: float
     """ln of the share of time in which the job runs, as the energy term of the MILP counts it."""
+    within_limits: bool
+    """Whether it meets every limit, though it may do no work."""
 
 
 @dataclass(frozen=True)
@@ -210,9 +213,20 @@ class Problem:
         yearly = total(self.blocked_yearly_cost) + exp(log_up) * total(self.energy_cost) + self.option_cost[option]
         spread = total(self.spread_capital) + self.option_total[option] - self.option_cost[option]
         cost = None if np.isnan(spread) else spread + yearly
-        feasible = log_goodput > -inf and self._within_limits(total, working, log_up, yearly, log_goodput)
-        score = self._score(log_goodput, cost)
-        return Outcome(dict(counts), option, score, feasible, exp(log_goodput), cost, working, placed, rate, log_up)
+        within = self._within_limits(total, working, log_up, yearly, log_goodput)
+        return Outcome(
+            counts=dict(counts),
+            option=option,
+            score=self._score(log_goodput, cost),
+            feasible=within and log_goodput > -inf,
+            goodput=exp(log_goodput),
+            cost=cost,
+            working_gpus=working,
+            placed_gpus=placed,
+            rate=rate,
+            log_up=log_up,
+            within_limits=within,
+        )
 
     def _score(self, log_goodput: float, cost: float | None) -> float:
         if self.goal == "value":

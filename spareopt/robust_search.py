@@ -146,8 +146,8 @@ class RobustOutcome:
 
     @property
     def feasible(self) -> bool:
-        """Whether every scenario's limits hold in it."""
-        return all(outcome.feasible for outcome in self.outcomes)
+        """Whether every scenario's limits hold in it; in some it may do no work that a float can hold."""
+        return self.value > 0 and all(outcome.within_limits for outcome in self.outcomes)
 
 
 class RobustSearch:
