@@ -9,8 +9,9 @@ import sys
 import time
 
 from spareopt import read_instance, solve
-from spareopt.candidates import checkpointing, enumerate_candidates
+from spareopt.candidates import enumerate_candidates
 from spareopt.dominance import prune
+from spareopt.schemes import recovery_schemes
 
 REPEATS = 5
 
@@ -21,7 +22,7 @@ def main(names: list[str]) -> None:
     print(f"{'instance':20}", *(f"{name:>10}" for name in head))
     for name in names:
         instance = read_instance(name)
-        schemes = [checkpointing(plan, "exact") for plan in instance.checkpoint_plans]
+        schemes = recovery_schemes(instance, "exact")
         scoring, pruning = float("inf"), float("inf")
         for _ in range(REPEATS):
             start = time.perf_counter()

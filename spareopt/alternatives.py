@@ -36,8 +36,10 @@ from spareopt.plan import INTERRUPTED, PROVEN, Plan
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import DEFAULT_GAP, OnProgress, named
+from spareopt.settings import split_setting
 
 SOURCE = "--why-not"
+EXPECTED = "DECISION=VALUE such as intra_block_spares=0"
 
 Outcome = Literal["the best plan has it", "worse", "no worse", "breaks a limit", "can't be built", "not known"]
 
@@ -160,16 +162,15 @@ def read_forced(instance: Instance, forced: str | Mapping[str, Any]) -> list[For
     else:
         given = dict(forced)
     if not given:
-        raise InputError(SOURCE, [Fault("", "expected DECISION=VALUE such as intra_block_spares=0")])
+        raise InputError(SOURCE, [Fault("", f"expected {EXPECTED}")])
     return [_forced(instance, path.strip(), value) for path, value in given.items()]
 
 
 def _pair(part: str) -> tuple[str, str]:
-    path, equals, text = part.partition("=")
-    if not equals or not path.strip() or not text.strip():
-        message = f"expected DECISION=VALUE such as intra_block_spares=0, got {part.strip()!r}"
-        raise InputError(SOURCE, [Fault("", message)])
-    return path.strip(), text.strip()
+    path, text = split_setting(SOURCE, part, EXPECTED)
+    if not text.strip():
+        raise InputError(SOURCE, [Fault("", f"expected {EXPECTED}, got {part.strip()!r}")])
+    return path, text.strip()
 
 
 def _forced(instance: Instance, path: str, value: Any) -> Forced:

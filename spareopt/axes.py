@@ -12,12 +12,12 @@ from typing import Any, Literal
 
 from spareopt import units
 from spareopt.errors import Fault, InputError
-from spareopt.what_if import SCENARIO, Changes
-from spareopt.yaml_source import brief, flow, parse_value
+from spareopt.settings import NO_SCENARIO, SCENARIO, read_value
+from spareopt.what_if import Changes
+from spareopt.yaml_source import brief, flow
 
 Spacing = Literal["listed", "even", "log"]
 GRAMMAR = "PATH[,PATH...]=VALUE,VALUE,... or PATH[,PATH...]=LOW:HIGH:COUNT[:log]"
-NO_SCENARIO = "none"
 MOST_VALUES = 10_000
 _DIGITS = 12  # significant ones of a value between the ends of a range, so that rounding does not show
 _END = re.compile(rf"\s*({units.NUMBER})\s*(.*?)\s*", re.DOTALL)
@@ -90,10 +90,7 @@ def parse_axis(text: str, option: str = "axis") -> Axis:
     elif SCENARIO in paths:
         values = [None if piece.strip() == NO_SCENARIO else piece.strip() for piece in pieces]
     else:
-        try:
-            values = [parse_value(piece) for piece in pieces]
-        except InputError as error:
-            raise InputError(option, [Fault(left.strip(), fault.message) for fault in error.faults]) from None
+        values = [read_value(option, left.strip(), piece) for piece in pieces]
     axis = Axis(paths, tuple(values), spacing)
     if twice := _twice(axis.texts):
         raise refuse(f"the value {twice} is given twice; keep one of them")

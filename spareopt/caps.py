@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Literal, TypeVar
@@ -157,25 +156,6 @@ def typed(cap: Cap, loss: float) -> str | int | float:
         return text
     number = float(text.split()[0])
     return int(number) if number == int(number) else number
-
-
-def setting(path: str, value: str | int | float | None) -> str:
-    """A change of an instance as an option of the command line."""
-    where = path if shlex.quote(path) == path else f'"{path}"'
-    text = "null" if value is None else f'"{value}"' if isinstance(value, str) else f"{value!r}"
-    return f"--set {where}={text}"
-
-
-def command(given: str, changes: Mapping[str, str | int | float | None]) -> str:
-    """An instance with its options (as typed) and further changes: a path changed already is given once."""
-    parts, kept = shlex.split(given), []
-    while parts:
-        part = parts.pop(0)
-        if part == "--set" and parts and parts[0].partition("=")[0].strip() in changes:
-            parts.pop(0)
-            continue
-        kept.append(part)
-    return " ".join([shlex.join(kept), *(setting(path, value) for path, value in changes.items())])
 
 
 def _digits(cap: Cap, loss: float) -> int:

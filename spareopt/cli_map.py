@@ -85,7 +85,7 @@ def map_command(
 
 def _next_step(given: str, x: str, y: str, result: StrategyMap, output: str | None) -> str:
     """The command to try next: the closest call of the map solved by itself, or the map written."""
-    from spareopt.what_if import SCENARIO  # noqa: PLC0415
+    from spareopt.settings import options_of  # noqa: PLC0415
 
     if output is None:
         asked = click.get_current_context().params
@@ -100,11 +100,6 @@ def _next_step(given: str, x: str, y: str, result: StrategyMap, output: str | No
     if not close:
         return f"{written}Read it in Python: spareopt.read_map({output!r})"
     cell = min(close, key=lambda cell: cell.margin or 0.0)
-    words = []
-    for axis, place in ((result.x, cell.x), (result.y, cell.y)):
-        value = axis.values[place]
-        if axis.paths == (SCENARIO,):
-            words += [] if value == "none" else ["--scenario", value]
-        else:
-            words += [part for path in axis.paths for part in ("--set", f"{path}={value}")]
+    places = ((result.x, cell.x), (result.y, cell.y))
+    words = options_of((path, axis.values[place]) for axis, place in places for path in axis.paths)
     return f"{written}Next, the closest call: spareopt solve {given} {shlex.join(words + model)}"

@@ -20,6 +20,7 @@ class Finite(click.FloatRange):
     """A number in a range; click's own lets NaN and infinity pass."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number of a text; fails where it is not finite."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number.", param, ctx)
@@ -53,21 +54,14 @@ def instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _overrides(settings: tuple[str, ...]) -> dict[str, Any]:
-    from spareopt.yaml_source import parse_value  # noqa: PLC0415
+    from spareopt.settings import read_value, split_setting  # noqa: PLC0415
 
     result: dict[str, Any] = {}
     for setting in settings:
-        path, equals, text = setting.partition("=")
-        path = path.strip()
-        if not equals or not path:
-            message = f"expected PATH=VALUE such as limits.capital='3.9 G$', got {setting!r}"
-            raise InputError("--set", [Fault("", message)])
+        path, text = split_setting("--set", setting, "PATH=VALUE such as limits.capital='3.9 G$'")
         if path in result:
             raise InputError("--set", [Fault(path, "given twice; keep one of them")])
-        try:
-            result[path] = parse_value(text)
-        except InputError as error:
-            raise InputError("--set", [Fault(path, fault.message) for fault in error.faults]) from None
+        result[path] = read_value("--set", path, text)
     return result
 
 

@@ -94,6 +94,8 @@ REPEATED = ("over", "gap", "time_limit", "seed", "model", "output", "processes",
 
 
 def _next_step(result: Sweep, given: str, again: str, output: str | None) -> str:
+    from spareopt.settings import options_of  # noqa: PLC0415
+
     if result.status == "interrupted":
         if output is None:
             return f"Interrupted. Keep what is finished next time: {again} -o my-sweep"
@@ -103,11 +105,6 @@ def _next_step(result: Sweep, given: str, again: str, output: str | None) -> str
     solved = [point for point in result.points if point.decisions is not None]
     if not solved:
         return written_to(output).strip()
-    changes: list[str] = []
-    for entry in solved[0].inputs:
-        if entry.path != "scenario":
-            changes += ["--set", f"{entry.path}={entry.given}"]
-        elif entry.given != "none":
-            changes += ["--scenario", entry.given]
+    changes = options_of((entry.path, entry.given) for entry in solved[0].inputs)
     plan = shlex.join([*changes, "--plan", f"{output}/plans/{solved[0].point}.json"])
     return f"{written_to(output)}Next, any of its plans: spareopt neighbours {given} {plan}"

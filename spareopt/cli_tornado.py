@@ -56,11 +56,11 @@ def tornado(
 
 
 def _input(text: str) -> tuple[str, tuple[Any, Any]]:
-    from spareopt.yaml_source import parse_value  # noqa: PLC0415
+    from spareopt.settings import read_value, split_setting  # noqa: PLC0415
 
-    path, equals, ends = text.partition("=")
-    low, colon, high = ends.partition(":")
-    if not (equals and colon and path.strip() and low.strip() and high.strip()) or ":" in high:
-        message = f"expected PATH=LOW:HIGH such as failures.tray.mtbf=0.5x:2x, got {text!r}"
-        raise InputError("--input", [Fault("", message)])
-    return path.strip(), (parse_value(low), parse_value(high))
+    expected = "PATH=LOW:HIGH such as failures.tray.mtbf=0.5x:2x"
+    path, ends = split_setting("--input", text, expected)
+    low, _, high = ends.partition(":")
+    if not (low.strip() and high.strip()) or ":" in high:
+        raise InputError("--input", [Fault("", f"expected {expected}, got {text!r}")])
+    return path, (read_value("--input", path, low), read_value("--input", path, high))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from math import inf
 
-from spareopt.caps import Cap, caps_of, command, stated_text, value_text
+from spareopt.caps import Cap, caps_of, stated_text, value_text
 from spareopt.conflicts import Conflict, Infeasibility, Move
 from spareopt.instance import Instance
+from spareopt.settings import command
 from spareopt.wording import applied_text, capitalised, plain_table, prose, render, signed_percent
 
 HINTS = {

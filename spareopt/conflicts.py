@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from spareopt.caps import Cap, setting, typed
+from spareopt.caps import Cap, typed
 from spareopt.decisions import Decisions
 from spareopt.errors import Fault, InputError, LimitError, SolverError, StoppedError
 from spareopt.evaluation import evaluate
@@ -17,6 +17,7 @@ from spareopt.instance import Instance
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.search import OnProgress
+from spareopt.settings import setting
 from spareopt.what_if import changed
 
 MOST_CONFLICTS = 20

@@ -74,14 +74,17 @@ class Aimed(Problem):
 
     @property
     def goal(self) -> Goal:
+        """Always to have little."""
         return "cost"
 
     @property
     def size(self) -> float | None:
+        """What counts as one of the quantity, in its own unit."""
         return self.unit_size
 
     @cached_property
     def minimised(self) -> tuple[Array, Array, tuple[float, ...]]:
+        """What each candidate has of the quantity always, and while the job runs; of each checkpoint plan."""
         always, running, shared = self._quantity
         return np.minimum(always, CLIP * self.most), running, shared
 
@@ -144,10 +147,12 @@ class Aimed(Problem):
         return 0.0  # until the outcome is known
 
     def outcome(self, counts: dict[int, int], option: int) -> Outcome:  # type: ignore[override]
+        """Score a choice by the quantity, and check every limit."""
         outcome = super().outcome(counts, option)
         return replace(outcome, score=-self._total(outcome))
 
     def gap(self, score: float, bound: float) -> float:
+        """How far apart a score and a bound are, in sizes."""
         return abs(bound - score) / self.unit_size
 
     def tried_uniform(self) -> tuple[Outcome | None, bool]:

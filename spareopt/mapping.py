@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spareopt.axes import NO_SCENARIO, Axis, grid, parse_axis
+from spareopt.axes import Axis, grid, parse_axis
 from spareopt.candidates import check_model, enumerate_candidates
 from spareopt.comparison import objective_value
 from spareopt.decision_words import value_words
@@ -26,7 +26,8 @@ from spareopt.plan import versions
 from spareopt.problem import Problem, build_problem
 from spareopt.relaxation import WORTHLESS, check_cost
 from spareopt.schemes import Model, recovery_schemes
-from spareopt.what_if import SCENARIO, Changes, SolveOptions, WhatIf, answer, changed
+from spareopt.settings import NO_SCENARIO, SCENARIO
+from spareopt.what_if import Changes, SolveOptions, WhatIf, answer, changed
 from spareopt.yaml_source import load_yaml
 
 Strategy = Changes | Decisions

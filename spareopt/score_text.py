@@ -166,6 +166,7 @@ def limit_name(limit: str) -> str:
 
 
 def limit_number(unit: str, currency: str) -> Show:
+    """How numbers of a limit's unit are shown."""
     if unit == currency:
         return lambda v: units.show(v, units.MONEY, currency)
     if unit == f"{currency} per year":
@@ -201,6 +202,7 @@ def method_text(evaluation: Evaluation, instance: Instance) -> list[str]:
 
 
 def evaluation_parts(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> list[object]:
+    """An evaluation part by part: decisions, score, losses, limits."""
     return [
         "",
         "Decisions",
@@ -218,4 +220,5 @@ def evaluation_parts(decisions: Decisions, evaluation: Evaluation, instance: Ins
 
 
 def scale_text(kind: str, evaluation: Evaluation) -> str:
+    """The goodput of each GPU, after a goodput."""
     return f" ({evaluation.goodput_scale:.4f} per GPU)" if kind == "goodput" else ""

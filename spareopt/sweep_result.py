@@ -16,7 +16,8 @@ from spareopt.losses import LOSSES
 from spareopt.overrides import value_at
 from spareopt.plan import Certificate
 from spareopt.record import Frozen, Result
-from spareopt.what_if import SCENARIO, Answer, AnswerStatus
+from spareopt.settings import SCENARIO
+from spareopt.what_if import Answer, AnswerStatus
 
 SWEEP_SCHEMA_VERSION = 1
 ANSWERED = ("proven", "infeasible")

@@ -13,13 +13,14 @@ from typing import Any
 
 import pandas as pd
 
-from spareopt.axes import NO_SCENARIO, Axis, grid, parse_axis
+from spareopt.axes import Axis, grid, parse_axis
 from spareopt.candidates import check_model
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
 from spareopt.plan import versions
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
+from spareopt.settings import NO_SCENARIO, SCENARIO
 from spareopt.sweep_folder import Journal, open_journal, write_tables
 from spareopt.sweep_result import (
     ANSWERED,
@@ -31,7 +32,7 @@ from spareopt.sweep_result import (
     point_of,
     swept,
 )
-from spareopt.what_if import SCENARIO, Changes, SolveOptions, WhatIf, answered, changed
+from spareopt.what_if import Changes, SolveOptions, WhatIf, answered, changed
 from spareopt.workers import WorkerError
 
 MOST_POINTS = 10_000

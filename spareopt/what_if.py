@@ -15,13 +15,12 @@ from spareopt.plan import INTERRUPTED, Plan, ProofStatus
 from spareopt.reading import read_instance
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP, OnProgress
+from spareopt.settings import SCENARIO
 from spareopt.workers import Tasks, all_died, finished
 
 Changes = Mapping[str, Any]
 """Dotted path: new value, or a multiple of the old one such as "0.5x"; applied in order, as ``--set`` does.
 The key SCENARIO names a scenario."""
-SCENARIO = "scenario"
-"""The key of a change that names a scenario of the instance, applied before all other changes."""
 AnswerStatus = Literal[ProofStatus, "infeasible", "no plan in time", "lost", "failed"]
 """Lost: its worker process died each time it was tried; failed: an error, kept as an answer."""
 

@@ -57,10 +57,12 @@ def number_text(value: float) -> str:
 
 
 def signed_percent(change: float) -> str:
+    """A relative change in per cent, with its sign."""
     return "0 %" if change == 0 else f"{'+' if change > 0 else '−'}{percent(abs(change))}"
 
 
 def signed_money(value: float, currency: str) -> str:
+    """A change of an amount of money, or of one per year, with its sign."""
     return f"{'−' if value < 0 else '+'}{units.show(abs(value), units.MONEY, currency)}"
 
 
@@ -86,22 +88,27 @@ def prose(text: str, indent: str = "") -> str:
 
 
 def capitalised(text: str) -> str:
+    """The text with its first letter large."""
     return text[:1].upper() + text[1:]
 
 
 def listed(words: Iterable[str]) -> str:
+    """Words one after the other, with commas."""
     return ", ".join(words)
 
 
 def maybe(value: float | None, show: Show) -> str | None:
+    """What is shown of a value that may be unknown."""
     return None if value is None else show(value)
 
 
 def known(value: float) -> float | None:
+    """A number of a table; None for NaN."""
     return None if isnan(value) else value
 
 
 def change_text(new: float, old: float) -> str:
+    """The relative change from an old number to a new one, in hundredths of a per cent."""
     return f"{(new / old - 1) * 100:+.2f} %"
 
 
@@ -120,6 +127,7 @@ def objective_number(kind: str, value: float, currency: str) -> str:
 
 
 def applied_text(applied: Iterable[str]) -> str:
+    """What was changed in an instance, the changes of a scenario together, in a sentence."""
     groups: dict[str, list[str]] = {}
     for text in applied:
         scenario, colon, change = text.partition(": ")

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 
 import spareopt
 from spareopt import InfeasibleError, Instance, read_instance, solve, units
-from spareopt.caps import Cap, caps_of, command, typed
+from spareopt.caps import Cap, caps_of, typed
 from spareopt.cli_options import _overrides
 from spareopt.conflict_text import infeasibility_text
 from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
 from spareopt.errors import InputError, LimitError
 from spareopt.limits import LimitSlack
+from spareopt.settings import command
 from tests.brute_force import all_decisions
 from tests.random_instances import OBJECTIVES, random_instance
 
