@@ -149,16 +149,14 @@ def _first(instance: Instance, plan_source: str | None, seed: int) -> tuple[Deci
     from spareopt import optimise  # noqa: PLC0415
     from spareopt.plan import INTERRUPTED as SOLVE_INTERRUPTED  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
-    from spareopt.wording import percent  # noqa: PLC0415
+    from spareopt.wording import proof_words  # noqa: PLC0415
 
     with Progress(instance) as progress:
         plan = optimise.solve(instance, seed=seed, on_progress=progress.show)
     certificate = plan.certificate
     if certificate.status == SOLVE_INTERRUPTED:
         raise StoppedError("interrupted while the instance was solved; name a plan with --plan to simulate it at once")
-    proof = f"proven within {percent(certificate.gap)}"
-    if certificate.status != "proven":
-        proof = f"NOT PROVEN, gap {percent(certificate.gap)}"
+    proof = proof_words(certificate.status, certificate.gap)
     return plan.decisions, f"the optimum, solved first as no --plan was named ({proof})"
 
 

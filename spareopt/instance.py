@@ -314,6 +314,15 @@ class Instance(Record):
             mode="json", exclude={"scenarios", "intervals"}, exclude_none=True, context={"currency": self.currency}
         )
 
+    @property
+    def objective_unit(self) -> str:
+        """The unit of the objective's value."""
+        return {
+            "goodput": "baseline GPUs",
+            "cost": f"{self.currency} per year",
+            "goodput_per_dollar": f"baseline GPU-hours per {self.currency}",
+        }[self.objective.kind]
+
     def input_hash(self) -> str:
         """SHA-256 of the resolved instance: the same decisions problem has the same hash."""
         text = json.dumps(self.resolved(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))

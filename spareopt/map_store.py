@@ -23,7 +23,7 @@ def write_map(result: StrategyMap, folder: str | Path) -> Path:
         result.table().to_csv(whole / "map.csv", index=False)
         result.scores_table().to_csv(whole / "scores.csv", index=False)
         if can_draw():
-            from spareopt.map_figure import draw_map  # noqa: PLC0415
+            from spareopt.map_pictures import draw_map  # noqa: PLC0415
 
             for name in PICTURES:
                 draw_map(result, whole / name)

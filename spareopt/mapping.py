@@ -108,18 +108,13 @@ def strategy_map(
         if not cells:
             raise
     names = tuple(strategies) if strategies is not None else _who_matters(cells)
-    kind, currency = instance.objective.kind, instance.currency
     return StrategyMap(
         instance=instance.name,
         input_hash=instance.input_hash(),
         applied=instance.applied,
-        objective=kind,
-        unit={
-            "goodput": "baseline GPUs",
-            "cost": f"{currency} per year",
-            "goodput_per_dollar": f"baseline GPU-hours per {currency}",
-        }[kind],
-        currency=currency,
+        objective=instance.objective.kind,
+        unit=instance.objective_unit,
+        currency=instance.currency,
         model=model,
         plans=_plans(strategies, alike),
         x=_map_axis(x, data, len(x.values), True),

@@ -84,12 +84,7 @@ class Problem:
     @property
     def unit(self) -> str:
         """The objective's unit."""
-        currency = self.candidates.instance.currency
-        return {
-            "value": "baseline GPUs",
-            "cost": f"{currency} per year",
-            "ratio": f"baseline GPU-hours per {currency}",
-        }[self.goal]
+        return self.candidates.instance.objective_unit
 
     def column(self, name: str) -> Array:
         """A column of the kept candidates."""

@@ -16,11 +16,13 @@ from spareopt.score_text import evaluation_parts, limit_name, method_text, scale
 from spareopt.wording import (
     applied_text,
     change_text,
+    doubt,
     listed,
     objective_number,
     objective_text,
     percent,
     plain_table,
+    proof_words,
     prose,
     render,
 )
@@ -56,8 +58,9 @@ def own_plan_text(
     if best is not None:
         certificate = best.certificate
         gain = "" if not value else f" ({change_text(certificate.value, value)})"
-        lines.append(f"The optimum: {objective_text(kind, certificate.value, money)}{gain}, {_proof(best)}")
-        lines += _doubt(best)
+        proof = proof_words(certificate.status, certificate.gap)
+        lines.append(f"The optimum: {objective_text(kind, certificate.value, money)}{gain}, {proof}")
+        lines += doubt(certificate.status, certificate.gap)
     if evaluation.violated:
         lines.append(f"Your plan BREAKS {listed(limit_name(limit.limit) for limit in evaluation.violated)}.")
     lines += [f"Your plan has what the instance does not offer: {'; '.join(beyond)}."] if beyond else []
@@ -71,17 +74,12 @@ def headline(plan: Plan) -> list[str]:
     """The result in one sentence, and what was changed in the instance."""
     certificate = plan.certificate
     value = objective_text(certificate.objective, certificate.value, plan.evaluation.currency)
-    text = f"{plan.provenance.instance}: {value}{scale_text(certificate.objective, plan.evaluation)}, {_proof(plan)}"
+    proof = proof_words(certificate.status, certificate.gap)
+    text = f"{plan.provenance.instance}: {value}{scale_text(certificate.objective, plan.evaluation)}, {proof}"
     applied = plan.provenance.applied
-    lines = (text, *_doubt(plan), *_approximated(plan.evaluation), *([applied_text(applied)] if applied else []))
+    doubts = [*doubt(certificate.status, certificate.gap), *_approximated(plan.evaluation)]
+    lines = (text, *doubts, *([applied_text(applied)] if applied else []))
     return [prose(line) for line in lines]
-
-
-def _proof(plan: Plan) -> str:
-    certificate = plan.certificate
-    if certificate.status == PROVEN:
-        return f"proven within {percent(certificate.gap)}"
-    return f"NOT PROVEN ({certificate.status})"
 
 
 def _approximated(evaluation: Evaluation) -> list[str]:
@@ -91,13 +89,6 @@ def _approximated(evaluation: Evaluation) -> list[str]:
     return [
         "Its availability is approximated (see Method), and what is proven with it; spareopt simulate plays the plan."
     ]
-
-
-def _doubt(plan: Plan) -> list[str]:
-    """What a plan without a proof must say at once."""
-    if plan.certificate.status == PROVEN:
-        return []
-    return [f"A better plan may exist, by up to {percent(plan.certificate.gap)}."]
 
 
 def certificate_text(plan: Plan) -> list[str]:

@@ -12,7 +12,18 @@ from spareopt.instance import Instance
 from spareopt.plan import PROVEN
 from spareopt.robust import ComparedPlan, RobustComparison, ScenarioScore
 from spareopt.score_text import limit_name
-from spareopt.wording import applied_text, hundredths, listed, percent, plain_table, prose, render, share_text
+from spareopt.wording import (
+    applied_text,
+    doubt,
+    hundredths,
+    listed,
+    percent,
+    plain_table,
+    proof_words,
+    prose,
+    render,
+    share_text,
+)
 
 ACROSS = 4
 """Scenarios side by side in a table."""
@@ -22,9 +33,7 @@ BROKEN, NOT_BUILT = "breaks", "can't be built"
 def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     """A comparison as a planner would paste it."""
     plan, certificate = comparison.plan, comparison.plan.certificate
-    proof = f"proven within {percent(certificate.gap)}"
-    if certificate.status != PROVEN:
-        proof = f"NOT PROVEN ({certificate.status})"
+    proof = proof_words(certificate.status, certificate.gap)
     goal = {
         "expected": "expected goodput",
         "worst": "worst goodput",
@@ -34,8 +43,7 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     over = f"over {number} scenarios" if number > 1 else "in 1 scenario"
     lines = [f"{instance.name}: {goal} {certificate.value:,.1f} baseline GPUs {over}, {proof}"]
     lines += [applied_text(instance.applied)] if instance.applied else []
-    if certificate.status != PROVEN:
-        lines.append(f"A better plan may exist, by up to {percent(certificate.gap)}.")
+    lines += doubt(certificate.status, certificate.gap)
     lines.append(f"Weights: {listed(f'{score.scenario} {score.weight:.4g}' for score in plan.scores)}.")
     unweighed = {s.scenario for row in comparison.plans for s in row.scores if s.weight is None}
     if unweighed:

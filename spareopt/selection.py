@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from spareopt.clock import Clock
 from spareopt.dominance import pareto
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, SolverError, StoppedError
+from spareopt.first_choice import first_choice
 from spareopt.formulations import selection as formulation
-from spareopt.greedy import greedy_choice
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus, versions
 from spareopt.search import OnProgress, SolveProgress
 from spareopt.selected import (
@@ -290,7 +290,7 @@ class _Search:
             self.status = INTERRUPTED
 
     def _run(self) -> None:
-        first = greedy_choice(self.table, self.rows)
+        first = first_choice(self.table, self.rows)
         if first is not None:
             self._offer(first)
         go_on = True

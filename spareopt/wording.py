@@ -126,6 +126,16 @@ def objective_number(kind: str, value: float, currency: str) -> str:
     return f"{value:,.4f} baseline GPU-hours per {units.CURRENCIES[currency]}"
 
 
+def proof_words(status: str, gap: float) -> str:
+    """What is proven of a plan, by its certificate's status and gap."""
+    return f"proven within {percent(gap)}" if status == "proven" else f"NOT PROVEN ({status})"
+
+
+def doubt(status: str, gap: float) -> list[str]:
+    """What a plan without a proof must say at once."""
+    return [] if status == "proven" else [f"A better plan may exist, by up to {percent(gap)}."]
+
+
 def applied_text(applied: Iterable[str]) -> str:
     """What was changed in an instance, the changes of a scenario together, in a sentence."""
     groups: dict[str, list[str]] = {}

@@ -16,6 +16,7 @@ from spareopt.formulations.selection import Selection
 
 import spareopt
 from spareopt import cli
+from spareopt.clock import Clock
 from spareopt.errors import InfeasibleError, InputError
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
@@ -261,7 +262,7 @@ def test_least_goodput_of_interest(criterion: Criterion) -> None:
 def test_nothing_is_below_the_pessimistic_goodput(seed: int) -> None:
     """Proves that random plans have at least the goodput from which the lowest piece of a scenario starts."""
     instance = read_instance(random_instance(seed, "goodput"))
-    table = common_table([nominal(instance)], "exact", lambda _: None, lambda: 0.0)
+    table = common_table([nominal(instance)], "exact", lambda _: None, Clock())
     problem = table.problems[0]
     rng = np.random.default_rng(seed)
     for _ in range(20):

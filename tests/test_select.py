@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spareopt import InfeasibleError, InputError, Selected, select, selection, undominated
-from spareopt.greedy import greedy_choice
+from spareopt.first_choice import first_choice
 from spareopt.selection_table import read_table
 from tests.redundancy_allocation import fyffe
 from tests.test_oracles import RECORDS
@@ -103,11 +103,11 @@ def test_brute_force(few: int, promising: int, monkeypatch: pytest.MonkeyPatch) 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(problems())
-def test_greedy_choice_keeps_its_word(problem: tuple[pd.DataFrame, Limits, dict[int, int]]) -> None:
+def test_first_choice_keeps_its_word(problem: tuple[pd.DataFrame, Limits, dict[int, int]]) -> None:
     """Proves that a choice to start from gives every member a candidate of its group, and is within the caps."""
     frame, limits, members = problem
     table = read_table(frame, limits, group="group", factor=None, log_value="worth", members=members)
-    counts = greedy_choice(table, np.arange(len(frame)))
+    counts = first_choice(table, np.arange(len(frame)))
     if counts is None:
         return
     taken = Counter({g: 0 for g in members})
@@ -193,7 +193,7 @@ def test_a_choice_the_solver_lets_pass_is_cut_off(monkeypatch: pytest.MonkeyPatc
     All but one combination of the better candidates break the cap by one part in a million.
     """
     monkeypatch.setattr(selection, "FEASIBILITY_TOLERANCE", 1e-5)
-    monkeypatch.setattr(selection, "greedy_choice", lambda table, rows: None)
+    monkeypatch.setattr(selection, "first_choice", lambda table, rows: None)
     rows = [(g, r, 1.0 + c) for g in range(3) for r, c in ((0.9, 1e-6), (0.8, 0.0))]
     table = pd.DataFrame(rows, columns=["group", "reliability", "cost"])
     result = select(table, {"cost": 3.0}, structure="series", factor="reliability", gap=1e-3)

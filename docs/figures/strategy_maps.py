@@ -61,7 +61,7 @@ def panels(x: Axis | str = X, y: Axis | str = Y) -> list[tuple[str, StrategyMap]
 
 def draw(maps: list[tuple[str, StrategyMap]], path: Path) -> None:
     """Draw the figure."""
-    from spareopt.map_figure import draw_maps  # noqa: PLC0415
+    from spareopt.map_pictures import draw_maps  # noqa: PLC0415
 
     words = ("tray MTBF, h (rack MTBF half of it)", "repair time of trays and racks")
     draw_maps(maps, path, names=PUBLISHED | FREE_I, axis_names=words)

@@ -29,7 +29,7 @@ class _Limits:
         return np.asarray(np.maximum(totals - self.most[:, None] - ROUNDING, 0.0).sum(axis=0))
 
 
-def greedy_choice(table: SelectionTable, rows: Rows) -> dict[int, int] | None:
+def first_choice(table: SelectionTable, rows: Rows) -> dict[int, int] | None:
     """The counts by row of a choice among some rows of a table within the caps; None where the moves lead to none.
 
     The start is the best choice where use of the limits has a price, a little too low for it to keep them: moves into
