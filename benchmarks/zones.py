@@ -90,7 +90,7 @@ def instance(zones: int, kind: str, seed: int = 0) -> dict[str, Any]:
         "objective": {"kind": "goodput"},
     }
     if kind == "cost":
-        data["objective"] = {"kind": "cost", "goodput_target": total * 40.0}
+        data["objective"] = {"kind": "cost", "goodput_target": total * 32.0}
         data["limits"] = {"it_power": f"{total * 0.1:.3f} MW"}
     if kind == "goodput_per_dollar":
         data["objective"] = {"kind": "goodput_per_dollar"}

@@ -11,7 +11,7 @@ from spareopt.decision_words import choice_words
 from spareopt.decisions import Decisions, at_the_edge, shelves_too_small
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
-from spareopt.plan import PROVEN, Certificate, Plan, ZonesAlike
+from spareopt.plan import PROVEN, Certificate, Greedy, Plan, ZonesAlike
 from spareopt.score_text import evaluation_parts, limit_name, method_text, scale_text
 from spareopt.wording import (
     applied_text,
@@ -112,6 +112,8 @@ def certificate_text(plan: Plan) -> list[str]:
     lines += [f"Left out, can't be built: {number:,} ({reason})." for reason, number in n.excluded.items()]
     if plan.zones_alike is not None:
         lines.append(_alike_text(plan.zones_alike, c, plan.evaluation.currency))
+    if plan.greedy is not None:
+        lines.append(_greedy_text(plan.greedy, c, plan.evaluation.currency))
     return [*map(prose, lines), ""]
 
 
@@ -132,6 +134,14 @@ def _alike_text(alike: ZonesAlike, c: Certificate, currency: str) -> str:
     return (
         f"With all zones alike: {number} by {choice_words(choice)}, checkpoint plan {alike.decisions.checkpoint_plan}."
     )
+
+
+def _greedy_text(greedy: Greedy, c: Certificate, currency: str) -> str:
+    """What the classical heuristic alone would have found."""
+    if greedy.loss <= c.gap:
+        return "Marginal analysis alone, the classical heuristic, finds a plan as good within the gap."
+    number = f"{objective_number(c.objective, greedy.value, currency)} ({100 * (greedy.value / c.value - 1):+.3f} %)"
+    return f"Marginal analysis alone, the classical heuristic: {number}."
 
 
 def _comparison(table: pd.DataFrame, kind: str, mine: float | None, currency: str) -> list[object]:
