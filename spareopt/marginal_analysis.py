@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import log, log1p
+from math import isfinite, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,8 @@ MANY = 2000  # candidates: of more only promising ones are climbed on
 SLOPE_STEP = 1e-6  # of the interruption rate, for the slope of ln η
 SPENT = 1e-9  # of a limit: less is left of it than counts
 SMALLEST_GAIN = 1e-12
+NEVER_UP = -300.0
+"""ln of a share of the time: less counts as that."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def _promising(problem: Problem) -> NDArray[np.int64]:
         return np.arange(len(problem.rows))
     placed, rate = problem.column("placed_gpus"), problem.column("rate_per_h")
     middle, rate_middle = sum(problem.extremes(placed)) / 2, problem.terms.site[1] + sum(problem.extremes(rate)) / 2
-    value = problem.terms.log_value + placed / max(middle, 1e-9) + _slope(problem.schemes[0], rate_middle) * rate
+    value = _worth(problem) + placed / max(middle, 1e-9) + _slope(problem.schemes[0], rate_middle) * rate
     caps = _caps(problem, 0)
     uses = [_spent(problem, caps), *(cap.use for cap in caps)]
     keep = np.zeros(len(value), dtype=bool)
@@ -100,7 +102,8 @@ def _slope(scheme: RecoveryScheme, rate: float) -> float:
     """The slope of ln η at an interruption rate."""
     if rate <= 0:
         return 0.0
-    return float(np.diff(scheme.log_eta(rate * np.array([1.0, 1.0 + SLOPE_STEP])))[0]) / (rate * SLOPE_STEP)
+    efficiency = np.maximum(scheme.log_eta(rate * np.array([1.0, 1.0 + SLOPE_STEP])), NEVER_UP)
+    return float(np.diff(efficiency)[0]) / (rate * SLOPE_STEP)
 
 
 def _floors(problem: Problem) -> list[float]:
@@ -124,12 +127,22 @@ def _climb(problem: Problem, option: int) -> Outcome:
             there = _scored(problem, moved, option)
             misses = _missed(problem, caps, moved, there)
             nearer = misses < missed * (1 - SMALLEST_GAIN)
-            if nearer or (misses == missed == 0.0 and there.score > here.score + SMALLEST_GAIN * abs(here.score)):
+            if nearer or (misses == missed == 0.0 and _better(there, here)):
                 zones, here, missed = moved, there, misses
                 break
         else:
             return here
     return here
+
+
+def _better(there: Outcome, here: Outcome) -> bool:
+    """Whether a plan's score is higher by more than rounding; a plan without any goodput has the score −∞."""
+    return there.score > here.score + (SMALLEST_GAIN * abs(here.score) if isfinite(here.score) else 0.0)
+
+
+def _worth(problem: Problem) -> Array:
+    """The log-values of the candidates; one that is as good as never up still has a worse one to be compared with."""
+    return np.maximum(problem.terms.log_value, NEVER_UP)
 
 
 def _scored(problem: Problem, zones: NDArray[np.int64], option: int) -> Outcome:
@@ -150,7 +163,7 @@ def _least(problem: Problem, caps: list[_Cap]) -> NDArray[np.int64]:
     """For each zone the candidate that uses least of the limits and costs least; of equal ones the most valuable."""
     use = _spent(problem, caps)
     first: dict[int, int] = {}
-    for candidate in np.lexsort((-problem.terms.log_value, use)):
+    for candidate in np.lexsort((-_worth(problem), use)):
         first.setdefault(int(problem.group[candidate]), int(candidate))
     return np.array([first[z] for z, count in enumerate(problem.members) for _ in range(count)], dtype=np.int64)
 
@@ -168,7 +181,7 @@ def _missed(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: 
     if limits.working_gpus.minimum is not None:
         over.append(max(0.0, 1.0 - plan.working_gpus / limits.working_gpus.minimum))
     if limits.availability is not None:
-        over.append(max(0.0, log(limits.availability) - plan.log_up))
+        over.append(min(max(0.0, log(limits.availability) - plan.log_up), -NEVER_UP))
     if target is not None:
         over.append(max(0.0, 1.0 - plan.goodput / target))
     return sum(over)
@@ -176,7 +189,7 @@ def _missed(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: 
 
 def _changes(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: Outcome) -> list[tuple[int, int]]:
     """The changes of one zone that look best: which zone, to which candidate.  Of a class its least zone changes."""
-    value, classes = problem.terms.log_value, problem.group[zones]
+    value, classes = _worth(problem), problem.group[zones]
     order = np.lexsort((value[zones], classes))
     changing = order[np.r_[True, np.diff(classes[order]) > 0]]  # the zone of each class
     base = zones[changing][problem.group]
@@ -216,7 +229,8 @@ def _changes(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan:
     if limits.working_gpus.minimum is not None:
         shortfalls.append((problem.column("working_gpus"), limits.working_gpus.minimum - plan.working_gpus))
     if limits.availability is not None:
-        shortfalls.append((problem.terms.log_up, log1p(limits.availability - 1.0) - plan.log_up))
+        needed = log1p(limits.availability - 1.0) - max(plan.log_up, NEVER_UP)
+        shortfalls.append((np.maximum(problem.terms.log_up, NEVER_UP), needed))
     for column, shortfall in shortfalls:
         if shortfall > 0:
             missing, wanted = True, wanted + np.minimum(more(column), shortfall) / shortfall

@@ -98,3 +98,28 @@ def test_different_zones_equal_brute_force(objective: str, number: int, monkeypa
         worse = certificate.value - value if certificate.sense == "maximise" else value - certificate.value
         assert worse == pytest.approx(plan.greedy.loss * abs(best), abs=1e-9 * abs(best))
         assert plan.greedy.loss >= 0
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("seed", range(4))
+def test_hopeless_candidates_do_not_end_marginal_analysis(
+    objective: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves that designs that are as good as never up, ln A = −∞, are passed over: the optimum is that of brute force.
+
+    Each zone may also take its design with a thousand times the faults, for half the price: where most candidates are
+    worthless the cheapest start is, and no difference to it may become infinite or undefined.
+    """
+    monkeypatch.setattr(marginal_analysis, "MANY", 3)
+    for attempt in range(200):
+        data = different_zones(5000 + 100 * seed + attempt, objective)
+        bad = [design | {"name": f"bad-{design['name']}", "relative_tray_rate": 1e3} for design in data["designs"]]
+        for design in bad:
+            design["rack_price"] = f"{float(design['rack_price'].split()[0]) / 2:.3f} M$"
+        zones = [zone | {"designs": [*zone["designs"], f"bad-{zone['designs'][0]}"]} for zone in data["zones"]]
+        instance = read_instance(data | {"designs": [*data["designs"], *bad], "zones": zones})
+        if 100 < number_of_plans(instance) <= 2 * MOST_PLANS and (best := best_value(instance)) is not None:
+            break
+    plan = solve(instance, gap=0.0)
+    assert plan.certificate.value == pytest.approx(best, rel=1e-12)
+    assert plan.greedy is None or plan.greedy.loss >= 0
