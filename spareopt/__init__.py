@@ -6,6 +6,7 @@ The public names load on first use, so that ``import spareopt`` and ``spareopt -
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
     from spareopt.sweeps import sweep
+
+_CHECKOUT = Path(__file__).parents[1]
+if (_CHECKOUT / "formulations" / "selection.py").is_file():
+    # Python prefers a checkout it is started in to the installed package; there formulations and instances lie beside
+    __path__.append(str(_CHECKOUT))
 
 _HOMES = {
     "Binds": "binding",
