@@ -85,7 +85,7 @@ def score_table(decisions: Decisions, evaluation: Evaluation, instance: Instance
         ("interruptions", f"{number_text(e.interruptions_per_day)} a day"),
         ("crews", _crews_text(e)),
         ("shelf", _shelf_text(e)),
-        ("scale, hardware × LLM", f"{e.scale:.4f}"),
+        ("scale, hardware × LLM", f"{e.scale:.4f}{_slowest(evaluation, instance)}"),
         ("time to finish the job", maybe(e.wall_time_h, lambda v: units.show(v, units.TIME))),
         ("capital", amount(e.capital)),
         ("yearly cost", amount(e.yearly_cost or None, units.MONEY_PER_YEAR)),
@@ -217,6 +217,16 @@ def evaluation_parts(decisions: Decisions, evaluation: Evaluation, instance: Ins
         "",
         *limits_part(evaluation),
     ]
+
+
+def _slowest(evaluation: Evaluation, instance: Instance) -> str:
+    """Which zone holds the others back, where they could run at another scale."""
+    speeds = {zone.name: zone.relative_speed for zone in instance.zones}
+    scales = {zone.zone: speeds[zone.zone] * zone.hardware_scale * zone.llm_scale for zone in evaluation.zones}
+    slowest, fastest = min(scales, key=scales.__getitem__), max(scales, key=scales.__getitem__)
+    if scales[fastest] <= scales[slowest] * (1 + 1e-9):
+        return ""
+    return f", held back by zone {slowest}; {fastest} could run at {scales[fastest]:.4f}"
 
 
 def scale_text(kind: str, evaluation: Evaluation) -> str:

@@ -10,6 +10,7 @@ from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.errors import InputError
 from spareopt.evaluation import evaluate
 from spareopt.reading import read_instance
+from spareopt.report import own_plan_text
 from spareopt.simulation.build import build_system
 from spareopt.simulation.simulate import simulate
 
@@ -87,3 +88,16 @@ def test_crews_of_the_site_need_equal_rates() -> None:
     data["repair_plans"][0] |= {"crews": 2, "shared_by": "site"}
     with pytest.raises(InputError, match="relative_tray_rate"):
         read_instance(data)
+
+
+def test_the_zone_that_holds_the_others_back_is_named() -> None:
+    """Proves that a score says which zone sets the scale where zones could run at different ones, else nothing."""
+    data = cluster()
+    slower = data | {"zones": [data["zones"][0] | {"relative_speed": 0.9}, data["zones"][1]]}
+    texts = []
+    for given in (slower, data):
+        instance = read_instance(given)
+        result = evaluate(instance, BOTH)
+        texts.append(own_plan_text("plan", BOTH, result, instance, beyond=[], best=None, table=None))
+    assert "0.9000, held back by zone old; new could run at 1.0000" in texts[0]
+    assert "held back" not in texts[1]

@@ -90,6 +90,20 @@ def test_wheel_solves_outside_the_checkout(installed: Path, tmp_path: Path) -> N
     assert json.loads(result.stdout)["certificate"]["status"] == "proven"
 
 
+def test_wheel_works_from_within_a_checkout() -> None:
+    """Proves that Python started in a checkout, where it finds this package before an installed one, finds its parts.
+
+    Formulations and instances lie beside the package there, not in it.  The editable install is kept out of the way.
+    """
+    code = (
+        "import sys; sys.meta_path = [f for f in sys.meta_path if '__editable__' not in repr(f)]; "
+        "import spareopt; from spareopt.formulations import selection; "
+        "print(spareopt.read_instance('academic-1k').name)"
+    )
+    result = run(sys.executable, "-c", code, cwd=ROOT)
+    assert (result.returncode, result.stdout.strip()) == (0, "academic-1k"), result.stderr
+
+
 def test_types_hold_in_the_installed_wheel(installed: Path, tmp_path: Path) -> None:
     """Proves that ``mypy --strict`` finds nothing in the package as users get it, formulations included.
 
