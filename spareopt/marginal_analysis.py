@@ -188,10 +188,24 @@ def _missed(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: 
 
 
 def _changes(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: Outcome) -> list[tuple[int, int]]:
-    """The changes of one zone that look best: which zone, to which candidate.  Of a class its least zone changes."""
-    value, classes = _worth(problem), problem.group[zones]
-    order = np.lexsort((value[zones], classes))
-    changing = order[np.r_[True, np.diff(classes[order]) > 0]]  # the zone of each class
+    """The changes of one zone that look best: which zone, to which candidate.
+
+    Of the zones of a class that have the same candidate one may change.
+    """
+    _, one_of_each = np.unique(zones, return_index=True)
+    kinds = [one_of_each[problem.group[zones[one_of_each]] == z] for z in range(len(problem.members))]
+    found: list[tuple[float, float, int, int]] = []
+    for place in range(max(map(len, kinds))):  # one kind of each class at a time, the last of those with fewer again
+        changing = np.array([kind[min(place, len(kind) - 1)] for kind in kinds], dtype=np.int64)
+        found += _ranked(problem, caps, zones, plan, changing)
+    return [(zone, candidate) for *_, zone, candidate in sorted(set(found))[:MOST_TRIED]]
+
+
+def _ranked(
+    problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan: Outcome, changing: NDArray[np.int64]
+) -> list[tuple[float, float, int, int]]:
+    """The best changes of one zone of each class, the best first: minus rank, minus gain, zone, candidate."""
+    value = _worth(problem)
     base = zones[changing][problem.group]
 
     def more(column: Array) -> Array:
@@ -248,5 +262,8 @@ def _changes(problem: Problem, caps: list[_Cap], zones: NDArray[np.int64], plan:
     useful = np.flatnonzero(fits & (wanted > SMALLEST_GAIN))
     free = use[useful] <= 0
     rank = np.where(free, np.inf, wanted[useful] / np.where(free, 1.0, use[useful]))
-    best = useful[np.lexsort((useful, -wanted[useful], -rank))[:MOST_TRIED]]
-    return [(int(changing[problem.group[c]]), int(c)) for c in best]
+    order = np.lexsort((useful, -wanted[useful], -rank))[:MOST_TRIED]
+    return [
+        (-float(rank[i]), -float(wanted[c]), int(changing[problem.group[c]]), int(c))
+        for i, c in zip(order, useful[order], strict=True)
+    ]
