@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, Literal
 
 from spareopt import units
 from spareopt.errors import Fault, InputError
+from spareopt.overrides import canonical
 from spareopt.settings import NO_SCENARIO, SCENARIO, read_value
 from spareopt.what_if import Changes
 from spareopt.yaml_source import brief, flow
@@ -97,12 +98,39 @@ def parse_axis(text: str, option: str = "axis") -> Axis:
     return axis
 
 
-def grid(axes: Sequence[Axis]) -> list[Changes]:
-    """The changes of every point of the grid; the last axis moves fastest.  Raises InputError where paths meet."""
-    if twice := _twice([path for axis in axes for path in axis.paths]):
-        raise InputError("axes", [Fault(twice, "is on two axes; keep it on one of them")])
+def grid(axes: Sequence[Axis], data: Mapping[str, Any] | None = None) -> list[Changes]:
+    """The changes of every point of the grid; the last axis moves fastest.
+
+    ``data`` (plain, of the instance) tells by which paths one input is named in two ways.  Raises InputError where an
+    input is given twice.
+    """
+    known: dict[tuple[str, ...], tuple[int, str]] = {}
+    for place, path in ((place, path) for place, axis in enumerate(axes) for path in axis.paths):
+        other, first = known.setdefault(canonical(data or {}, path), (place, path))
+        if first == path and other != place:
+            raise InputError("axes", [Fault(path, "is on two axes; keep it on one of them")])
+        if (other, first) != (place, path):
+            message = f"names the same input as {first}, so it is given twice; keep one of them"
+            raise InputError("axes", [Fault(path, message)])
     points = product(*([axis.changes(value) for value in axis.values] for axis in axes))
     return [{path: value for part in point for path, value in part.items()} for point in points]
+
+
+def check_values(axes: Sequence[Axis], found: Sequence[str]) -> None:
+    """Refuse two values of an axis that come to the same at every point.
+
+    ``found`` has, for each point of the grid, a text that is the same for equal instances.  Raises InputError.
+    """
+    places = list(product(*(range(len(axis.values)) for axis in axes)))
+    for a, axis in enumerate(axes):
+        lines: list[list[str]] = [[] for _ in axis.values]
+        for place, text in zip(places, found, strict=True):
+            lines[place[a]].append(text)
+        first: dict[tuple[str, ...], int] = {}
+        for value, line in enumerate(lines):
+            if (same := first.setdefault(tuple(line), value)) != value:
+                message = f"the values {axis.texts[same]} and {axis.texts[value]} come to the same; keep one of them"
+                raise InputError("axes", [Fault(axis.label, message)])
 
 
 def _twice(words: Iterable[str]) -> str | None:

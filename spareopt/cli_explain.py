@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, solve_options
-from spareopt.errors import InfeasibleError, InputError, StoppedError
+from spareopt.errors import InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import LIMIT_WITH_PLAN, emit
 
 if TYPE_CHECKING:
@@ -140,7 +140,11 @@ def _infeasible(
     from spareopt.progress import Progress  # noqa: PLC0415
 
     with Progress(instance) as progress:
-        found = explain_infeasible(instance, model, time_limit, progress.show)
+        try:
+            found = explain_infeasible(instance, model, time_limit, progress.show)
+        except LimitError:  # that there is no plan was proven before
+            message = f"{error}; the time limit was reached before more could be said, give more by --time-limit"
+            raise InfeasibleError(message) from None
     if as_json:
         emit({"error": "InfeasibleError", "message": str(error), "exit_code": error.exit_code,
               "infeasibility": found.model_dump(mode="json")})  # fmt: skip

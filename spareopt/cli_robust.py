@@ -78,7 +78,7 @@ def read_weights(text: str) -> dict[str, float]:
     from fractions import Fraction  # noqa: PLC0415
 
     weights: dict[str, float] = {}
-    for part in filter(str.strip, text.split(",")):
+    for part in text.split(",") if text.strip() else ():
         name, equals, number = (piece.strip() for piece in part.partition("="))
         fault = ""
         if not equals or not name:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spareopt.cli_options import instance_options, json_option, solve_options, typed_again
-from spareopt.exits import INTERRUPTED, LIMIT_WITH_PLAN, written_to
+from spareopt.errors import Fault, InputError
+from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -57,6 +58,7 @@ def sweep(
     """Solve INSTANCE at every point of a grid of inputs, and say which decisions change where."""
     from spareopt.axes import parse_axis  # noqa: PLC0415
     from spareopt.progress import PointsLine  # noqa: PLC0415
+    from spareopt.sweep_folder import UnwrittenError  # noqa: PLC0415
     from spareopt.sweep_text import sweep_text  # noqa: PLC0415
     from spareopt.sweeps import run_sweep  # noqa: PLC0415
     from spareopt.what_if import SolveOptions  # noqa: PLC0415
@@ -67,6 +69,8 @@ def sweep(
     if dask is not None and context.get_parameter_source("processes") == click.core.ParameterSource.COMMANDLINE:
         raise click.UsageError("--processes does not go with --dask: the cluster has its own; leave one of them out.")
     axes = [parse_axis(text, "--over") for text in over]
+    again = f"spareopt sweep {given}{typed_again(context, REPEATED)}"
+    not_written: InputError | None = None
     with ExitStack() as stack:
         executor = None
         if dask is not None:
@@ -74,18 +78,27 @@ def sweep(
 
             executor = stack.enter_context(dask_client(dask))
         line = stack.enter_context(PointsLine())
-        result = run_sweep(
-            instance, axes, SolveOptions(gap, time_limit, seed, model), processes=processes, executor=executor,
-            folder=output, resume=resume, on_progress=line.show,
-        )  # fmt: skip
-    again = f"spareopt sweep {given}{typed_again(context, REPEATED)}"
+        try:
+            result = run_sweep(
+                instance, axes, SolveOptions(gap, time_limit, seed, model), processes=processes, executor=executor,
+                folder=output, resume=resume, on_progress=line.show,
+            )  # fmt: skip
+        except UnwrittenError as error:
+            not_written = InputError(error.source, [Fault("", f"{error.faults[0].message}: {again} --resume")])
+            if error.sweep is None:
+                raise not_written from None
+            result = error.sweep  # what may have taken an hour is printed all the same
     if as_json:
         click.echo(result.to_json(), nl=False)
         if result.status == "interrupted" and output is not None:
             click.echo(f"interrupted; what is finished is kept. Go on: {again} --resume", err=True)
     else:
         click.echo(sweep_text(result), nl=False)
-        click.echo("\n" + _next_step(result, given, again, output))
+        if not_written is None:
+            click.echo("\n" + _next_step(result, given, again, output))
+    if not_written is not None:
+        click.echo(f"error: {not_written}", err=True)
+        context.exit(BAD_INPUT)
     codes = {"interrupted": INTERRUPTED, "not all proven": LIMIT_WITH_PLAN}
     context.exit(codes.get(result.status, 0))
 

@@ -22,8 +22,15 @@ def dask_client(address: str) -> Iterator[Any]:
     """
     try:
         from distributed import Client  # noqa: PLC0415
+        from distributed.comm.addressing import get_address_host_port, parse_address  # noqa: PLC0415
     except ImportError:
         raise _refused(address, 'needs Dask: pip install "spareopt[dask]", here and on the workers') from None
+    try:  # a client of a malformed address is never whole, and complains when it goes
+        if parse_address(address)[0] != "inproc":
+            get_address_host_port(address)
+    except ValueError as error:
+        message = f"expected the address of a Dask scheduler such as tcp://10.0.0.1:8786 ({error})"
+        raise _refused(address or "''", message) from None
     try:
         client = Client(address, timeout=CONNECT, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError, TimeoutError) as error:

@@ -13,6 +13,7 @@ from spareopt.plan import PROVEN
 from spareopt.score_text import limit_name
 from spareopt.wording import (
     applied_text,
+    counted,
     maybe,
     number_text,
     objective_text,
@@ -31,9 +32,8 @@ PLOT = 44
 def frontier_text(result: Frontier, instance: Instance) -> str:
     """The frontier, point by point, and what is proven about it."""
     money, of = result.currency, result.of
-    lines = [
-        f"{instance.name}: efficient frontier of goodput against {_resource_name(of)}, {len(result.points)} points"
-    ]
+    found = counted(len(result.points), "point")
+    lines = [f"{instance.name}: efficient frontier of goodput against {_resource_name(of)}, {found}"]
     lines += [applied_text(instance.applied)] if instance.applied else []
     out = plain_table(
         "goodput", _resource_name(of), *(["cost per year"] if of != "cost" else []), "next GPU takes", "", "",

@@ -173,7 +173,7 @@ def _end(item: Input, end: int, what_if: WhatIf, answer: Answer, nominal: Plan) 
             adapted, decisions = fixed, nominal.decisions
         saves = sign * (adapted - fixed)
     return TornadoEnd(
-        setting=str(item.ends[end]),
+        setting="null" if item.ends[end] is None else str(item.ends[end]),
         fixed=fixed,
         fixed_breaks=breaks,
         adapted=adapted,

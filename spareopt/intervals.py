@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from spareopt import units
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
-from spareopt.overrides import OverrideError, first_key
+from spareopt.overrides import OverrideError, first_key, value_at
 from spareopt.reading import read_instance
 from spareopt.what_if import changed
 
+_QUANTITY = re.compile(rf"{units.NUMBER}( \S.*)?")
 Origin = Literal["stated", "given", "assumed"]
 ASSUMED = ("0.8x", "1.2x")
 """The interval of an input for which nobody states one: 20 % either way, by our choice and of no source."""
@@ -145,9 +148,24 @@ def _checked(instance: Instance, data: Mapping[str, Any], path: str, ends: tuple
         result = Input(path, fields_of(data, path), (ends[0], ends[1]), origin)
     except OverrideError as error:
         raise InputError(f"{instance.name} (interval of {path})", [error.fault]) from None
-    for end in (0, 1):
-        changed(instance, result.changes(end))
+    low, high = (changed(instance, result.changes(end)).resolved() for end in (0, 1))
+    for field in result.fields:
+        for value in (value_at(place, field) for place in (instance.resolved(), low, high)):
+            if not _is_number(value):
+                message = f"expected an input that is a number or a quantity, got {value!r:.60}; name another"
+                raise InputError(f"{instance.name} (interval of {path})", [Fault(field, message)])
+    if low == high:
+        texts = " and ".join("null" if end is None else str(end) for end in ends)
+        message = f"both ends come to the same, {texts}; expected two that differ, such as 0.5x and 2x"
+        raise InputError(f"{instance.name} (interval of {path})", [Fault(path, message)])
     return result
+
+
+def _is_number(value: Any) -> bool:
+    """Whether plain data is a number, a quantity, or nothing, as of a limit that is not stated."""
+    if isinstance(value, str):
+        return _QUANTITY.fullmatch(value) is not None
+    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def check_intervals(source: str | Path) -> list[Fault]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from spareopt.axes import Axis, grid, parse_axis
+from spareopt.axes import Axis, check_values, grid, parse_axis
 from spareopt.candidates import check_model, enumerate_candidates
 from spareopt.comparison import objective_value
 from spareopt.decision_words import value_words
@@ -76,11 +76,12 @@ def strategy_map(
     x = parse_axis(x, "x") if isinstance(x, str) else x
     y = parse_axis(y, "y") if isinstance(y, str) else y
     check_model(instance, model)
-    points = grid([y, x])
+    points = grid([y, x], instance.resolved())
     if len(points) > MOST_CELLS:
         message = f"expected at most {MOST_CELLS:,} cells, got {len(y.values):,} × {len(x.values):,}; take fewer values"
         raise InputError("map", [Fault("", message)])
     changed_cells = [changed(instance, point) for point in points]
+    check_values([y, x], [cell.input_hash() for cell in changed_cells])
     alike = len(instance.zones) == 1
     if strategies is not None:
         if by is not None or prove:
@@ -189,6 +190,8 @@ def _grouping(instance: Instance, by: Iterable[str] | None) -> tuple[str, ...]:
         if unknown := [name for name in asked if name not in DECISION_FIELDS] or (not asked and ["nothing"]):
             message = f"unknown decision {unknown[0]!r}; expected {', '.join(DECISION_FIELDS)}"
             raise InputError("by", [Fault("", message)])
+        if twice := [name for name in asked if asked.count(name) > 1]:
+            raise InputError("by", [Fault(twice[0], "is given twice; keep one of them")])
         return asked
     offered = {
         "design": len(instance.designs) > 1,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -80,6 +81,25 @@ def value_at(data: dict[str, Any], path: str) -> Any:
         else:
             return None
     return node
+
+
+def canonical(data: Mapping[str, Any], path: str) -> tuple[str, ...]:
+    """The path under one name for each input: items of lists by their place, a rate as its inverse, the mtbf."""
+    node: Any = data
+    parts = [part for part in path.split(".") if part]
+    done: list[str] = []
+    while parts:
+        key, parts = first_key(node, parts)
+        if isinstance(node, list):
+            try:
+                place = _place(node, key, path)
+            except OverrideError:
+                return (*done, key, *parts)
+            key, node = str(place), node[place]
+        else:
+            node = node.get(_mapping_key(node, key)) if isinstance(node, dict) else None
+        done.append(key)
+    return (*done[:-1], "mtbf" if done[-1] == "rate" else done[-1]) if done else ()
 
 
 def _inverted(text: Any) -> str | None:

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt.clock import Clock
+from spareopt.clock import Clock, check_run
 from spareopt.dominance import pareto
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, SolverError, StoppedError
 from spareopt.first_choice import first_choice
@@ -83,12 +83,13 @@ def select(
     on the one found.
 
     ``gap`` is the relative gap asked, of the product; ``time_limit`` is in seconds.  Raises InputError (a faulty
-    table, groups that are not in series), InfeasibleError (proven), LimitError or StoppedError where no choice was
-    found in time, SolverError.
+    table or option, groups that are not in series), InfeasibleError (proven), LimitError or StoppedError where
+    no choice was found in time, SolverError.
     """
     clock = Clock(time_limit)
     if not 0 <= gap < 1:
         raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
+    check_run("select", time_limit, seed)
     table = read_table(candidates, caps, group=group, factor=factor, log_value=log_value, members=members)
     system = _system(structure)
     because = "series, as stated"

@@ -124,7 +124,7 @@ def read_table(
         labels=labels,
         groups=names,
         group=np.array([place[name] for name in groups], dtype=np.int64),
-        members=_members(candidates[group], names, members or {}),
+        members=_members(candidates[group], names, {} if members is None else members),
         log_value=values,
         caps=tuple(CapRange(column, numbers[column], *limits) for column, limits in ranges.items()),
     )
@@ -237,6 +237,9 @@ def _rows(candidates: pd.DataFrame, places: NDArray[np.int64]) -> str:
 
 
 def _members(column: pd.Series, names: tuple[Label, ...], members: Mapping[Label, int]) -> tuple[int, ...]:
+    if not isinstance(members, Mapping):
+        message = f"got {members!r:.60}, expected the number of members by group, such as {{{names[0]!r}: 2}}"
+        raise InputError("select", [Fault("members", message)])
     faults = []
     empty = [name for name in members if name not in names]
     if isinstance(column.dtype, pd.CategoricalDtype):

@@ -11,7 +11,17 @@ from spareopt import units
 from spareopt.decision_words import limit_words
 from spareopt.plan import PROVEN
 from spareopt.sweep_result import Input, Point, Sweep, SweptAxis
-from spareopt.wording import WIDTH, applied_text, capitalised, objective_number, percent, plain_table, prose, render
+from spareopt.wording import (
+    WIDTH,
+    applied_text,
+    capitalised,
+    counted,
+    objective_number,
+    percent,
+    plain_table,
+    prose,
+    render,
+)
 
 MOST_ROWS = 60
 """Of a printed table; the rest is in the files."""
@@ -71,9 +81,10 @@ def _headline(sweep: Sweep) -> Iterator[str]:
     proofs = [point.certificate.gap for point in sweep.points if point.certificate and point.status == PROVEN]
     words = [f"{counts.pop(PROVEN):,} proven within {percent(max(proofs))}"] if proofs else []
     words += [f"{number:,} {status if status == 'infeasible' else status.upper()}" for status, number in counts.items()]
-    some = f"{done:,} of {size:,} points, INTERRUPTED" if done < size else f"{size:,} points"
+    some = f"{done:,} of {size:,} points, INTERRUPTED" if done < size else counted(size, "point")
     yield f"{sweep.instance}: {some}{''.join(f', {word}' for word in words)}"
-    yield f"Over {' and '.join(f'{_axis_name(axis)} ({len(axis.values)} values)' for axis in sweep.axes)}."
+    axes = [f"{_axis_name(axis)} ({counted(len(axis.values), 'value')})" for axis in sweep.axes]
+    yield f"Over {' and '.join(axes)}."
     if sweep.applied:
         yield applied_text(sweep.applied)
 
@@ -205,7 +216,7 @@ def _rows(sweep: Sweep, moving: Texts) -> list[object]:
         out.add_row(*row)
     parts: list[object] = [out]
     if more := len(sweep.points) - len(points):
-        parts.append(f"... and {more:,} points more; -o FOLDER writes them all")
+        parts.append(f"... and {counted(more, 'point')} more; -o FOLDER writes them all")
     if left := list(moving)[fits - always :]:
         parts.append(prose(f"Changing too, but not shown for want of room: {', '.join(left)}."))
     return [*parts, ""]

@@ -13,8 +13,9 @@ from typing import Any
 
 import pandas as pd
 
-from spareopt.axes import Axis, grid, parse_axis
+from spareopt.axes import Axis, check_values, grid, parse_axis
 from spareopt.candidates import check_model
+from spareopt.clock import check_run
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
 from spareopt.plan import versions
@@ -135,7 +136,8 @@ def run_sweep(
     """The sweep behind :func:`sweep`, with its axes and options."""
     asked = _asked(instance, axes, options, processes, on_progress)
     question = _question(instance, axes, options)
-    with open_journal(folder, question, resume) if folder is not None else NO_JOURNAL as journal:
+    inputs = [point.inputs for point in asked]
+    with open_journal(folder, question, inputs, resume) if folder is not None else NO_JOURNAL as journal:
         try:
             points, stopped = _solved(instance, asked, options, journal, processes, executor, on_progress)
         except WorkerError as error:
@@ -191,10 +193,12 @@ def _asked(
         raise InputError("sweep", [Fault("processes", message)])
     if not 0 <= options.gap < 1:
         raise InputError("sweep", [Fault("gap", f"got {options.gap!r:.40}; expected a number from 0 to below 1")])
+    check_run("sweep", options.time_limit, options.seed)
     result: list[_Asked] = []
     started = time.perf_counter()
+    hashes: list[str] = []
     places = product(*(range(len(axis.values)) for axis in axes))
-    for place, changes in zip(places, grid(axes), strict=True):
+    for place, changes in zip(places, grid(axes, instance.resolved()), strict=True):
         if on_progress is not None:
             on_progress(SweepProgress(len(result), number, 0, time.perf_counter() - started, None, checking=True))
         point = changed(instance, changes)
@@ -203,6 +207,8 @@ def _asked(
             message = f"{point.currency} at one point, {instance.currency} before; money of one table has one currency"
             raise InputError("sweep", [Fault("currency", message)])
         result.append(_Asked(changes, inputs_of(axes, place, point.resolved())))
+        hashes.append(point.input_hash())
+    check_values(axes, hashes)
     return result
 
 

@@ -97,6 +97,11 @@ def listed(words: Iterable[str]) -> str:
     return ", ".join(words)
 
 
+def counted(number: int, word: str) -> str:
+    """A number of things: 1 point, 1,000 points."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
+
+
 def maybe(value: float | None, show: Show) -> str | None:
     """What is shown of a value that may be unknown."""
     return None if value is None else show(value)

@@ -290,6 +290,14 @@ def test_tornado_holds_both_plans() -> None:
     assert dear.fixed_breaks == ("yearly_cost",) and dear.adapting_saves is None and dear.decisions_change
 
 
+def test_an_end_of_nothing_is_told_as_it_is_typed() -> None:
+    """Proves that a limit that is taken out at one end is null there, in the result and in words."""
+    case = read_instance("academic-1k")
+    result = tornado(case, {"limits.yearly_cost": ("0.99x", None)})
+    assert [end.setting for bar in result.bars for end in (bar.low, bar.high)] == ["0.99x", "null"]
+    assert "None" not in tornado_text(result, case)
+
+
 def test_inputs_stated_and_assumed() -> None:
     """Proves that stated intervals win, the usual others are assumed, and * stands for all that have the field."""
     gb200 = read_instance("gb200-4x256")
@@ -369,6 +377,12 @@ def test_texts_say_what_a_planner_needs(values: MarginalValues) -> None:
         (("marginal", "academic-1k", "--limit-step", "0"), "--limit-step"),
         (("tornado", "academic-1k", "--input", "failures.tray.mtbf=0.5x"), "PATH=LOW:HIGH"),
         (("tornado", "academic-1k", "--input", "failures.tray.mtfb=0.5x:2x"), "mtfb"),
+        (("tornado", "academic-1k", "--input", "failures.tray.mtbf=1x:1x"), "both ends come to the same, 1x and 1x"),
+        (("tornado", "academic-1k", "--input", "failures.*.mtbf=48 h:2 d"), "both ends come to the same, 48 h and 2 d"),
+        (("tornado", "academic-1k", "--input", "name=a:b"), "name: expected an input that is a number or a quantity"),
+        (("tornado", "academic-1k", "--input", "limits=null:{capital: 1 G$}"), "expected PATH=LOW:HIGH"),
+        (("tornado", "academic-1k", "--input", "zones.0.name=a:b"), "zones.0.name: expected an input"),
+        (("tornado", "academic-1k", "--input", "name=1 h:2 h"), "or a quantity, got 'academic-1k'"),
     ],
 )
 def test_bad_questions_are_refused_in_one_message(arguments: tuple[str, ...], message: str) -> None:

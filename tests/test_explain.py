@@ -285,6 +285,18 @@ def test_explain_exit_codes(args: tuple[str, ...], code: int) -> None:
     assert json.loads(result.stdout)["exit_code"] == code
 
 
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_what_solve_proved_is_said_when_no_time_is_left_to_explain_it(options: tuple[str, ...]) -> None:
+    """Proves that an instance proven infeasible is told so with its reason, however short the time limit."""
+    limit = "limits.yearly_cost=0.5 M$ per year"
+    with pytest.raises(InfeasibleError) as proven:
+        spareopt.solve(spareopt.read_instance("academic-1k", overrides=dict([limit.split("=")])), time_limit=1e-6)
+    result = run("explain", "academic-1k", "--set", limit, "--time-limit", "1e-6", *options)
+    assert result.exit_code == 3 and "not known" not in result.output
+    message = json.loads(result.stdout)["message"] if options else result.stderr
+    assert str(proven.value) in message and "give more by --time-limit" in message
+
+
 def test_an_infeasible_instance_is_no_near_optimum() -> None:
     """Proves that from Python an infeasible instance is an InfeasibleError with its reason."""
     with pytest.raises(InfeasibleError, match="capital"):

@@ -322,6 +322,10 @@ def test_scenarios_are_strategies_and_axes() -> None:
     ("words", "said"),
     [
         (("--by", "colour"), "unknown decision 'colour'; expected design"),
+        (("--by", "repair_plan,repair_plan"), "repair_plan: is given twice"),
+        (("--by", "repair_plan,design, repair_plan"), "repair_plan: is given twice"),
+        (("--x", "failures.tray.mtbf=0.9x,0.90x"), "0.9x and 0.90x come to the same"),
+        (("--x", "failures.tray.mtbf=2x", "--y", "failures.tray.rate=2x"), "so it is given twice"),
         (("--strategies", "nonsense"), "no file and no scenario 'nonsense'"),
         (("--strategies", "half-mtbf", "--prove"), "--prove does not go with --strategies"),
         (("--x", "failures.tray.mtbf=1x:2x"), "expected a range LOW:HIGH:COUNT"),

@@ -426,6 +426,10 @@ def test_command_shows_every_plan_and_the_next_step(case: str) -> None:
         ("half=1/0", "expected a weight"),
         ("half=0.5", "give the rest to nominal=0.5"),
         ("", "at least one scenario"),
+        ("half=.6,nominal=.4,,", "expected NAME=WEIGHT such as nominal=0.5, got ''"),
+        ("half=1,", "expected NAME=WEIGHT"),
+        (",half=1", "expected NAME=WEIGHT"),
+        (",", "expected NAME=WEIGHT"),
     ],
 )
 def test_command_refuses_bad_weights(case: str, weights: str, message: str) -> None:

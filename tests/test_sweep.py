@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import multiprocessing
@@ -153,7 +154,7 @@ def test_one_and_three_axes_are_printed_as_rows(over: list[str]) -> None:
     """Proves that a sweep over one axis, or more than two, is printed a line per point, none wider than a page."""
     result = run("sweep", "meta-2026", *(part for axis in over for part in ("--over", axis)))
     points = 2 if len(over) == 1 else 1
-    assert result.exit_code == 0 and f"meta-2026: {points} points" in result.output
+    assert result.exit_code == 0 and f"meta-2026: {'2 points' if points == 2 else '1 point'}, " in result.output
     assert len(re.findall(r"^(?:0\.5|1)x .*\d\d,\d\d\d +0\.\d{4}", result.output, re.MULTILINE)) == points
     assert all(len(line) <= 110 for line in result.output.splitlines() if not line.startswith("Next"))
 
@@ -170,6 +171,11 @@ def test_one_and_three_axes_are_printed_as_rows(over: list[str]) -> None:
         ({"scenario": ["half-mtbf", "nonsense"]}, "no scenario 'nonsense'"),
         ({"failures.tray.mtbf": []}, "expected at least one value"),
         ({"failures.tray.mtbf": ["1x", "1x"]}, "none twice"),
+        ({"failures.tray.mtbf": ["0.9x", "2x", "0.90x"]}, "0.9x and 0.90x come to the same"),
+        ({"failures.rack.mtbf": ["4 d", "96 h"], "scenario": ["none", "half-mtbf"]}, "4 d and 96 h come to the same"),
+        ({"failures.tray.mtbf": ["2x"], "failures.tray.rate": ["2x"]}, "rate: names the same input as .*mtbf, so it"),
+        ({("failures.tray.rate", "failures.tray.mtbf"): ["2x"]}, "mtbf: names the same input as .*rate, so it"),
+        ({"designs.0.rack_price": ["2x"], "designs.block-72.rack_price": ["2x"]}, "given twice"),
         ({"failures.tray.mtbf": ["1x"], ("failures.tray.mtbf", "failures.rack.mtbf"): ["2x"]}, "is on two axes"),
         ({}, "at least one axis"),
         ({"failures.tray.mtbf": "1x:2x:500", "failures.rack.mtbf": "1x:2x:500"}, "250,000 points"),
@@ -188,6 +194,8 @@ def test_a_bad_point_is_refused_before_the_first_is_solved(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["-o", "/proc/x"], "error: /proc/x: can't be written: "),
+        (["-o", "/proc/x", "--resume"], "error: /proc/x: can't be written: "),
         (["--resume"], "--resume needs -o FOLDER"),
         (["--dask", "tcp://127.0.0.1:1", "--processes", "2"], "does not go with --dask"),
         (["--over", "failures.rack.mtbf"], "--over: expected PATH"),
@@ -207,7 +215,7 @@ def test_a_folder_of_another_question_is_refused(undisturbed: Path, tmp_path: Pa
     for command, said in (
         ([*COMMAND, "-o", str(folder)], "add --resume"),
         ([*COMMAND, "--over", "failures.rack.mtbf=1x,2x", "-o", str(folder), "--resume"], "the axes differ"),
-        ([*COMMAND, "--seed", "1", "-o", str(folder), "--resume"], "the seed differ"),
+        ([*COMMAND, "--seed", "1", "-o", str(folder), "--resume"], "the seed differs;"),
         ([*COMMAND, "--gap", "0.001", "-o", str(folder), "--resume"], "the options differ"),
         ([*COMMAND, "--set", "failures.rack.mtbf=2x", "-o", str(folder), "--resume"], "the instance, the scenarios"),
         ([*COMMAND, "-o", str(tmp_path), "--resume"], "already exists"),
@@ -226,14 +234,189 @@ def test_a_damaged_journal_is_refused_and_two_runs_are_kept_apart(undisturbed: P
     journal.write_text("\n".join([*lines[:3], lines[3][:50], *lines[4:]]) + "\n")
     result = run(*COMMAND, "-o", str(folder), "--resume")
     assert result.exit_code == 2 and "line 4 of journal.jsonl is damaged" in result.output
-    with open_journal(tmp_path / "new", json.loads(lines[0]), False):
+    with open_journal(tmp_path / "new", json.loads(lines[0]), [], False):
         result = run(*COMMAND, "-o", str(tmp_path / "new"), "--resume")
     assert result.exit_code == 2 and "another run is at work" in result.output
 
 
+def contents(folder: Path) -> dict[str, bytes | None]:
+    """Every file of a folder with its bytes, and every folder."""
+    return {p.relative_to(folder).as_posix(): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+
+
+@pytest.mark.parametrize(
+    ("journal", "said"),
+    [
+        (b"my diary, one precious line", "line 1 of journal.jsonl is not that of this sweep"),
+        (b"my diary\nof two lines", "line 1 of journal.jsonl is not that of a sweep"),
+        (b"{}\n", "line 1 of journal.jsonl is not that of a sweep"),
+        (b"[1, 2]\n{}", "line 1 of journal.jsonl is not that of a sweep"),
+        (b'{"sweep": 1, "instance": "0000', "line 1 of journal.jsonl is not that of this sweep"),
+        (b"\xff\xfe\x00", "line 1 of journal.jsonl is not that of this sweep"),
+        (b"\n", "line 1 of journal.jsonl is not that of a sweep"),
+        (b"", "holds table.csv"),
+        (b'{"swe', "holds table.csv"),
+    ],
+)
+def test_resume_leaves_what_is_no_sweep_as_it_is(journal: bytes, said: str, tmp_path: Path) -> None:
+    """Proves that no byte of a folder changes whose journal is anything else, and that none is added."""
+    (tmp_path / "journal.jsonl").write_bytes(journal)
+    (tmp_path / "table.csv").write_text("keep")
+    before = contents(tmp_path)
+    result = run(*COMMAND, "-o", str(tmp_path), "--resume")
+    assert result.exit_code == 2 and said in result.output and contents(tmp_path) == before
+    assert len(result.output.splitlines()) == 1
+
+
+def test_a_first_line_not_written_whole_is_written_again(tmp_path: Path) -> None:
+    """Proves that a sweep killed before its question was written, wholly or in part, starts anew."""
+    command = ["sweep", "meta-2026", "--over", "failures.tray.mtbf=1x,2x", "-o"]
+    assert run(*command, str(tmp_path / "whole")).exit_code == 0
+    journal = (tmp_path / "whole" / "journal.jsonl").read_bytes()
+    for kept in (0, 1, 40, journal.index(b"\n")):
+        folder = tmp_path / str(kept)
+        folder.mkdir()
+        (folder / "journal.jsonl").write_bytes(journal[:kept])
+        assert run(*command, str(folder), "--resume").exit_code == 0
+        assert (folder / "journal.jsonl").read_bytes() == journal
+        assert (folder / "table.json").read_bytes() == (tmp_path / "whole" / "table.json").read_bytes()
+
+
+def replaced(line: str, **fields: Any) -> str:
+    """A line of a journal with some fields of its own."""
+    return json.dumps(json.loads(line) | fields)
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "said"),
+    [
+        (lambda lines: [*lines, replaced(lines[1], point=99)], 17, "expected a point from 0 to 14, got 99"),
+        (lambda lines: [*lines, replaced(lines[1], point=-1)], 17, "expected a point from 0 to 14, got -1"),
+        (
+            lambda lines: [lines[0], replaced(lines[1], point=1)],
+            2,
+            "expected failures.tray.mtbf=0.25x (2500.0 h), scenario=half-mtbf at point 1",
+        ),
+        (lambda lines: [lines[0], lines[1].replace("0.25x", "0.3x")], 2, "got failures.tray.mtbf=0.3x"),
+        (lambda lines: [lines[0], lines[1].replace("5000.0", "5000.5")], 2, "got failures.tray.mtbf=0.25x (5000.5 h)"),
+        (lambda lines: [lines[0], replaced(lines[1], inputs=[])], 2, "got no inputs"),
+        (lambda lines: [*lines[:3], replaced(lines[2], why="?")], 4, "got a second one that says something else"),
+        (lambda lines: [lines[0], replaced(lines[1], decisions=None)], 2, "is damaged"),
+        (lambda lines: [lines[0], replaced(lines[1], status="failed")], 2, "is damaged"),
+        (lambda lines: [lines[0], replaced(lines[1], status="infeasible")], 2, "is damaged"),
+        (lambda lines: [lines[0], '{"again":3}'], 2, "expected a point of a line before it, got 3"),
+        (lambda lines: [lines[0], '{"again":[3]}'], 2, "is damaged"),
+        (lambda lines: [*lines[:2], "my diary"], 3, "is damaged"),
+    ],
+)
+def test_a_line_that_is_not_of_this_grid_is_refused(
+    change: Any, number: int, said: str, undisturbed: Path, tmp_path: Path
+) -> None:
+    """Proves that points outside the grid, with other inputs or told twice are refused by line, and nothing changes."""
+    folder = tmp_path / "sweep"
+    shutil.copytree(undisturbed, folder)
+    lines = (folder / "journal.jsonl").read_text().splitlines()
+    (folder / "journal.jsonl").write_text("\n".join(change(lines)) + "\n")
+    before = contents(folder)
+    result = run(*COMMAND, "-o", str(folder), "--resume")
+    assert result.exit_code == 2 and f"{folder}: line {number} of journal.jsonl " in result.output
+    assert said in result.output and "take " in result.output and contents(folder) == before
+
+
+def test_a_note_of_ones_own_at_the_end_is_not_erased(undisturbed: Path, tmp_path: Path) -> None:
+    """Proves that only what begins as a point does is taken for a line that was not written whole."""
+    folder = tmp_path / "sweep"
+    shutil.copytree(undisturbed, folder)
+    with (folder / "journal.jsonl").open("a") as stream:
+        stream.write("a note")
+    before = contents(folder)
+    result = run(*COMMAND, "-o", str(folder), "--resume")
+    assert result.exit_code == 2 and "line 17 of journal.jsonl is not that of a point" in result.output
+    assert contents(folder) == before
+
+
+def test_points_without_their_plan_are_solved_again(undisturbed: Path, tmp_path: Path) -> None:
+    """Proves that a plan that is missing, damaged or another point's is made anew, and the bytes end up the same."""
+    folder = tmp_path / "sweep"
+    shutil.copytree(undisturbed, folder)
+    plans = folder / "plans"
+    (plans / "0.json").unlink()
+    (plans / "1.json").write_text("garbage")
+    shutil.copy(plans / "3.json", plans / "2.json")
+    changed = json.loads((plans / "4.json").read_text())
+    changed["evaluation"]["goodput"] += 1
+    (plans / "4.json").write_text(json.dumps(changed))
+    found: list[int] = []
+    instance = spareopt.read_instance("meta-2026")
+    for known in ({11}, set[int]()):
+        found.clear()
+        spareopt.sweep(
+            instance, OVER, folder=folder, resume=True, on_progress=lambda p: p.checking or found.append(p.known)
+        )
+        assert set(found) == known and same_files(folder, undisturbed)
+    shutil.rmtree(plans)
+    assert run(*COMMAND, "-o", str(folder), "--resume").exit_code == 0 and same_files(folder, undisturbed)
+
+
+# --- a full disk
+
+
+def errors_in(result: Result) -> int:
+    """How many lines of errors there are, beside those that say where it stands."""
+    return sum(not line.startswith("[") for line in result.stderr.splitlines())
+
+
+def full_disk(patch: pytest.MonkeyPatch, when: Any) -> None:
+    """A disk that is full for the files for which ``when`` holds, once a part of them is written."""
+    fsync = os.fsync
+
+    def fails(descriptor: int) -> None:
+        if when(Path(f"/proc/self/fd/{descriptor}").readlink().name):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    patch.setattr("spareopt.sweep_folder.os.fsync", fails)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the names of open files")
+@pytest.mark.parametrize("name", ["table.csv", "table.json", "manifest.json"])
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_disk_full_of_tables_still_prints_the_sweep(
+    undisturbed: Path, tmp_path: Path, name: str, options: tuple[str, ...]
+) -> None:
+    """Proves that tables are there all or none, the sweep is printed all the same, and the command told finishes it."""
+    folder = tmp_path / "sweep"
+    shutil.copytree(undisturbed, folder)
+    with pytest.MonkeyPatch.context() as patch:
+        full_disk(patch, lambda file: file == f".{name}.part")
+        result = CliRunner().invoke(cli.main, [*COMMAND, "-o", str(folder), "--resume", *options])
+    assert result.exit_code == 2 and errors_in(result) == 1
+    assert f"error: {folder}: can't be written: No space left on device; " in result.stderr
+    assert "15 points" in result.stdout or Sweep.model_validate_json(result.stdout).points[14].point == 14
+    assert {file.name for file in folder.iterdir()} == {"journal.jsonl", "plans"}
+    again = re.search(r"--resume: spareopt (.* --resume)$", result.stderr, re.MULTILINE)
+    assert again and run(*shlex.split(again[1])).exit_code == 0 and same_files(folder, undisturbed)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the names of open files")
+@pytest.mark.parametrize("name", [".4.json.part", "journal.jsonl"])
+def test_a_disk_full_at_a_point_says_how_to_go_on(undisturbed: Path, tmp_path: Path, name: str) -> None:
+    """Proves that a point that can't be kept ends it with one message, and that the command told finishes it."""
+    folder = tmp_path / "my sweep"
+    with pytest.MonkeyPatch.context() as patch:
+        times: list[str] = []
+        full_disk(patch, lambda file: file == name and (times.append(file) or len(times) == 4 or file[0] == "."))
+        result = CliRunner().invoke(cli.main, [*COMMAND, "-o", str(folder)])
+    assert result.exit_code == 2 and result.stdout == "" and errors_in(result) == 1
+    assert f"error: {folder}: can't be written: No space left on device; " in result.stderr
+    assert not list(folder.rglob("*.part")) and not (folder / "table.csv").exists()
+    again = re.search(r"--resume: spareopt (.* --resume)$", result.stderr, re.MULTILINE)
+    assert again and run(*shlex.split(again[1])).exit_code == 0 and same_files(folder, undisturbed)
+
+
 def test_an_unfinished_sweep_is_not_read(tmp_path: Path) -> None:
     """Proves that there is no table of half a sweep, and that other files are refused."""
-    with open_journal(tmp_path / "half", {}, False):
+    with open_journal(tmp_path / "half", {}, [], False):
         pass
     with pytest.raises(InputError, match="not finished"):
         spareopt.read_sweep(tmp_path / "half")
@@ -402,6 +585,26 @@ def test_no_cluster_at_an_address_is_one_message(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("spareopt.clusters.CONNECT", 0.3)
     result = run(*COMMAND, "--dask", "tcp://127.0.0.1:1")
     assert result.exit_code == 2 and "no Dask scheduler answers there" in result.output
+
+
+@pytest.mark.parametrize("address", ["nonsense", "", "foo://x", "tcp://", "tcp://127.0.0.1:nonsense"])
+def test_what_is_no_address_makes_no_client(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that a malformed address is refused before there is a client that could complain when it goes."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(distributed, "Client", None)
+    result = run(*COMMAND, "--dask", address)
+    assert result.exit_code == 2 and "expected the address of a Dask scheduler such as tcp://" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [({"time_limit": value}, "time_limit") for value in (float("nan"), -1, "5", True)]
+    + [({"seed": value}, "seed") for value in (-1, 2**31, 0.5, None)],
+)
+def test_time_limits_and_seeds_that_are_none_are_refused(options: dict[str, Any], field: str) -> None:
+    """Proves that a sweep takes no time limit or seed that means nothing, and names it."""
+    with pytest.raises(InputError, match=f"sweep: {field}: got .*, expected"):
+        spareopt.sweep(spareopt.read_instance("meta-2026"), OVER, **options)
 
 
 def test_a_cluster_that_is_gone_is_one_message_and_keeps_what_is_finished(tmp_path: Path) -> None:
