@@ -411,7 +411,8 @@ def _where(why: WhyNot, money: str) -> str:
     useful = why.loss_changes.get("useful", 0.0)
     points = ", ".join(f"{LOSS_NAMES[name].split(' (')[0]} {_points(why.loss_changes[name])}" for name in shares)
     if points or abs(useful) >= LEAST_SHARE:
-        words.append(f"useful share of GPU-hours {_points(useful)}" + (f" ({points})" if points else ""))
+        now = "" if why.evaluation is None else f" to {100 * why.evaluation.losses['useful']:.2f} %"
+        words.append(f"useful share of GPU-hours {_points(useful)}{now}" + (f" ({points})" if points else ""))
     for name, change in (("capital", why.capital_change), ("cost per year", why.cost_change_per_year)):
         if change is not None and abs(change) >= 1:
             words.append(f"{name} {signed_money(change, money)}")

@@ -361,7 +361,7 @@ def _list(
         best = _Best(*listed[0])
         for level in levels:  # what was listed is within the share of a lower best
             level.used = level.options = None
-    listed = listed[:most]
+    listed = listed[:most] if listed or in_time else [(best.level, best.found)]
     counted = in_time and (alike or not (more or number > len(listed)))
     return listed, number if counted else None, in_time, best
 

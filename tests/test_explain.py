@@ -149,11 +149,12 @@ def test_no_time_is_an_error_or_said(gb200: tuple[Instance, Plan]) -> None:
             spareopt.near_optimal(instance, share, most=most, plan=plan)
 
 
-def test_an_effort_that_ends_leaves_what_is_true() -> None:
+def test_an_effort_that_ends_leaves_what_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that with few steps every value is one that a plan has, every bound holds, and ranges are only narrower.
 
     Held against the same three different zones without an end to the effort.
     """
+    monkeypatch.setattr("spareopt.near.LEAST_STEPS", 0)
     kept = 0
     for seed in range(12):
         instance = spareopt.read_instance(different_zones(seed, "goodput"))
@@ -169,7 +170,8 @@ def test_an_effort_that_ends_leaves_what_is_true() -> None:
         for few, every in zip((*cut.best_with, *cut.grid), (*whole.best_with, *whole.grid), strict=True):
             assert few.decisions == every.decisions
             if few.proven:
-                assert few.value == pytest.approx(every.value, rel=1e-12)
+                assert (few.value is None) == (every.value is None)
+                assert few.value is None or few.value == pytest.approx(every.value, rel=1e-12)
             elif few.value is not None:
                 assert every.value is not None and few.value <= every.value * (1 + 1e-12)
             if few.bound is not None and every.value is not None:
@@ -186,7 +188,8 @@ def test_the_time_limit_is_the_commands_and_what_is_known_is_printed() -> None:
     """Proves that a limit used up at once ends with code 4, the plan and a word on what is not finished."""
     result = run("explain", "gb200-4x256", "--mixed", "--time-limit", "0.000001")
     assert result.exit_code == 4, result.output
-    assert "The plan: " in result.stdout and "ranges are at least these" in result.stdout
+    text = " ".join(result.stdout.split())
+    assert "The plan: " in text and "ranges are at least these" in text and "Values that each decision may have" in text
 
 
 def test_the_end_of_the_choices_is_said_and_shares_change_by_points() -> None:
