@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, solve_options
+from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, solve_options_with
+from spareopt.clock import Clock
 from spareopt.errors import InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import LIMIT_WITH_PLAN, emit
 
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from spareopt.decisions import Decisions
     from spareopt.instance import Instance
     from spareopt.plan import Plan
+
+
+LEAST_TIME = 0.01  # s: the best plan that is found at once is shown whatever the limit
 
 
 @click.command()
@@ -47,7 +51,15 @@ if TYPE_CHECKING:
     metavar="WHAT",
     help="Decisions such as intra_block_spares=0, or a plan file, to be held against the best plan; may be repeated.",
 )
-@solve_options
+@click.option(
+    "--effort",
+    type=click.IntRange(1),
+    default=12_000,
+    show_default=True,
+    metavar="STEPS",
+    help="The most steps of the search for near-optimal plans: part plans that are continued.",
+)
+@solve_options_with(limit_help="Stop the whole command after about so many seconds, and print what is known.")
 @json_option
 def explain(
     *,
@@ -57,6 +69,7 @@ def explain(
     alike: bool,
     most: int,
     questions: tuple[str, ...],
+    effort: int,
     gap: float,
     time_limit: float | None,
     seed: int,
@@ -76,40 +89,51 @@ def explain(
 
     share = read_share("--within", within, or_zero=True)
     asked = [(question, _question(instance, question, model)) for question in questions]
-    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
+    clock = Clock(time_limit)
+
+    def part(others: float) -> float | None:
+        """Of the time left, a share where so many others need one, too."""
+        left = clock.remaining()
+        return None if left is None else max(left, LEAST_TIME) / (1.0 + others)
+
+    options: dict[str, Any] = {"gap": gap, "seed": seed, "model": model}
     try:
         with Progress(instance) as progress:
-            plan = optimise.solve(instance, **options, on_progress=progress.show)
+            plan = optimise.solve(instance, **options, time_limit=part(1), on_progress=progress.show)
     except InfeasibleError as error:
-        _infeasible(given, instance, error, model, time_limit, as_json)
+        _infeasible(given, instance, error, model, part(0), as_json)
     with Progress(instance) as progress:
         if plan.certificate.status == SOLVE_INTERRUPTED:
             raise StoppedError("interrupted while the instance was solved; nothing is explained")
-        binds = what_binds(instance, plan, **options, on_progress=progress.show)
-        near = near_optimal(
-            instance, share, alike=alike, most=most, plan=plan, time_limit=time_limit, model=model,
-            on_progress=progress.show,
-        )  # fmt: skip
+        solves = len(plan.evaluation.limits) + len(asked)
+        binds = what_binds(instance, plan, **options, time_limit=part(solves + 1), on_progress=progress.show)
         why = [
             why_not(
                 instance, wanted, plan=plan, asked=question if isinstance(wanted, Decisions) else None, **options,
-                on_progress=progress.show,
+                time_limit=part(len(asked) - place), on_progress=progress.show,
             )
-            for question, wanted in asked
+            for place, (question, wanted) in enumerate(asked)
         ]  # fmt: skip
+        try:
+            near = near_optimal(
+                instance, share, alike=alike, most=most, plan=plan, time_limit=part(0), effort=effort, model=model,
+                on_progress=progress.show,
+            )  # fmt: skip
+        except LimitError:
+            near = None
     if as_json:
         emit(
             {
                 "plan": plan.model_dump(mode="json"),
                 "binds": [row.model_dump(mode="json") for row in binds],
-                "near_optimal": near.model_dump(mode="json"),
+                "near_optimal": None if near is None else near.model_dump(mode="json"),
                 "why_not": [item.model_dump(mode="json") for item in why],
             }
         )
     else:
         click.echo(explanation_text(plan, binds, near, why, instance), nl=False)
         click.echo(_next_step(given, instance, plan, why))
-    done = plan.certificate.status == PROVEN and near.in_time
+    done = plan.certificate.status == PROVEN and near is not None and near.in_time
     done = done and all(row.status != "not known" or row.limit == "goodput_target" for row in binds)
     done = done and all(item.outcome != "not known" for item in why)
     click.get_current_context().exit(0 if done else LIMIT_WITH_PLAN)

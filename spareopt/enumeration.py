@@ -44,6 +44,33 @@ class Found:
         return -self.score, self.option, self.counts
 
 
+@dataclass(frozen=True)
+class Best:
+    """The best plan found, and a bound on the score of all plans that were asked for: its own where it is proven."""
+
+    found: Found | None
+    bound: float
+
+    @property
+    def proven(self) -> bool:
+        """Whether there is no better plan."""
+        return self.bound == (-np.inf if self.found is None else self.found.score)
+
+
+@dataclass(frozen=True)
+class _Case:
+    """The candidates of plans whose slowest zone has one scale, with bounds."""
+
+    kinds: tuple[Kind, ...]
+    bounds: Bounds
+    slowest: float
+
+    @property
+    def bound(self) -> float:
+        """No plan of the case scores more."""
+        return self.bounds.of_all(self.kinds)
+
+
 class Shortlist:
     """The best plans found that reach a floor, at most so many.
 
@@ -56,6 +83,10 @@ class Shortlist:
         self.reached = 0
         self.more = False
         """Whether more plans reach the first floor than are listed."""
+        self.used: dict[int, Found] = {}
+        """The best plan that reached it with each candidate."""
+        self.options: dict[int, Found] = {}
+        """The best one with each checkpoint plan."""
         self._plans: list[Found] = []
 
     def add(self, found: Found) -> None:
@@ -103,7 +134,10 @@ class Enumeration:
     def at_least(self, shortlist: Shortlist, start: Found | None = None) -> None:
         """Put all plans that reach the shortlist's floor on it; ``start``: a good plan, which makes bounds tight."""
         for option in range(len(self.problem.schemes)):
-            self._walk(option, self.kinds, shortlist, start)
+            if self._single:
+                self._one(option, self.kinds[0], shortlist)
+            else:
+                self._walk(option, self._cases(option, self.kinds, shortlist.floor, start), shortlist)
 
     def best(
         self,
@@ -112,45 +146,83 @@ class Enumeration:
         option: int | None = None,
         start: Found | None = None,
         any_zone: bool = False,
-    ) -> Found | None:
+    ) -> Best:
         """The best plan above ``floor`` whose candidates are allowed: for each zone class named, by position.
 
-        ``any_zone``: at least one zone of the class takes an allowed one, instead of all.
+        ``any_zone``: at least one zone of the class takes an allowed one, instead of all.  Where there is no time left
+        the best found so far is returned, with a bound on what there may be.
         """
         kinds = list(self.kinds)
         for z, mask in allowed.items():
             rows = kinds[z].rows[mask[kinds[z].rows]]
             if not len(rows):
-                return None
+                return Best(None, -np.inf)
             if any_zone and kinds[z].number > 1:
                 kinds[z] = replace(kinds[z], number=kinds[z].number - 1)
                 kinds.append(replace(kinds[z], rows=rows, number=1))
             else:
                 kinds[z] = replace(kinds[z], rows=rows)
-        shortlist = Shortlist(floor, 1)
-        for o in range(len(self.problem.schemes)) if option is None else (option,):
-            left: tuple[Kind, ...] | None = tuple(kinds)
-            best: Found | None = None
-            if not self._single:
-                if shortlist.floor > -np.inf:
-                    narrowed = self._narrowed(o, tuple(kinds), shortlist.floor, start)
-                    left = None if narrowed is None else narrowed[0]
-                best = None if left is None else self._climb(o, left, start)
-                if best is not None and best.score > shortlist.floor:
-                    shortlist.add(best)
-                    shortlist.floor = best.score
-            if left is not None:
-                self._walk(o, left, shortlist, best or start)
+        shortlist, bound = Shortlist(floor, 1), -np.inf
+        options = list(range(len(self.problem.schemes))) if option is None else [option]
+        if start is not None:  # a good plan early saves work with the others
+            options.sort(key=lambda o: o != start.option)
+        for o in options:
+            bound = max(bound, self._best_of(o, tuple(kinds), shortlist, start))
         plans = shortlist.plans()
-        return plans[0] if plans and plans[0].score > floor else None
+        if plans and plans[0].score > floor:
+            return Best(plans[0], max(bound, plans[0].score))
+        return Best(None, bound)
 
-    def _walk(self, option: int, kinds: tuple[Kind, ...], shortlist: Shortlist, start: Found | None) -> None:
-        if len(kinds) == 1 and kinds[0].number == 1:
-            self._one(option, kinds[0], shortlist)
-            return
-        narrowed = self._narrowed(option, kinds, shortlist.floor, start)
-        if narrowed is not None:
-            _Walk(self, option, *narrowed, shortlist).run()
+    def _best_of(self, option: int, kinds: tuple[Kind, ...], shortlist: Shortlist, start: Found | None) -> float:
+        """Put the best plan of an option on a shortlist; returns a bound on those that there was no time for."""
+        if self._single:
+            try:
+                self._one(option, kinds[0], shortlist)
+            except OutOfTimeError:
+                return float(self._alone[option][kinds[0].rows].max())
+            return -np.inf
+        cases: list[_Case] = []
+        left = kinds
+        if shortlist.floor > -np.inf:
+            cases = self._cases(option, kinds, shortlist.floor, start)
+            if not cases:
+                return -np.inf
+            parts = zip(*(case.kinds for case in cases), strict=True)
+            left = tuple(replace(same[0], rows=np.unique(np.concatenate([k.rows for k in same]))) for same in parts)
+        best = self._climb(option, left, start)
+        if best is not None and best.score > shortlist.floor:
+            shortlist.add(best)
+            shortlist.floor = best.score
+            start = best
+            cases = []
+        cases = cases or self._cases(option, left, shortlist.floor, start)
+        try:
+            self._walk(option, cases, shortlist)
+        except OutOfTimeError:
+            return max(case.bound for case in cases)
+        return -np.inf
+
+    def _walk(self, option: int, cases: list[_Case], shortlist: Shortlist) -> None:
+        for case in cases:
+            if case.bound >= _below(shortlist.floor):
+                _Walk(self, option, case, shortlist).run()
+
+    def _cases(self, option: int, kinds: tuple[Kind, ...], floor: float, start: Found | None) -> list[_Case]:
+        """The plans that can reach the floor, apart by the scale of their slowest zone; the highest bound first.
+
+        A job runs at the pace of its slowest zone, so that a bound which knows that pace is far closer where the zones
+        differ than one of their mean.
+        """
+        scale = self.problem.column("log_scale")
+        fastest = min(float(scale[kind.rows].max()) for kind in kinds)
+        scales = np.unique(np.concatenate([scale[kind.rows] for kind in kinds]))
+        cases = []
+        for slowest in scales[scales <= fastest]:
+            able = tuple(replace(kind, rows=kind.rows[scale[kind.rows] >= slowest]) for kind in kinds)
+            narrowed = self._narrowed(option, able, floor, start, float(slowest))
+            if narrowed is not None and any((scale[kind.rows] == slowest).any() for kind in narrowed[0]):
+                cases.append(_Case(*narrowed, float(slowest)))
+        return sorted(cases, key=lambda case: -case.bound)
 
     def _one(self, option: int, kind: Kind, shortlist: Shortlist) -> None:
         """All plans of one candidate each; no bounds are needed."""
@@ -184,19 +256,23 @@ class Enumeration:
         if score == -np.inf:
             return
         shortlist.reached += 1
-        shortlist.add(Found(score, option, tuple(sorted(counts.items()))))
+        found = Found(score, option, tuple(sorted(counts.items())))
+        for best, key in ((shortlist.options, option), *((shortlist.used, candidate) for candidate in counts)):
+            if key not in best or found.order < best[key].order:
+                best[key] = found
+        shortlist.add(found)
         if shortlist.most == 1 and not shortlist.counting:
             shortlist.floor = max(shortlist.floor, score)
 
     def _narrowed(
-        self, option: int, kinds: tuple[Kind, ...], floor: float, start: Found | None
+        self, option: int, kinds: tuple[Kind, ...], floor: float, start: Found | None, slowest: float
     ) -> tuple[tuple[Kind, ...], Bounds] | None:
         """The candidates that a plan which reaches the floor can use, with bounds; None where there are none."""
         at = None if start is None else self._at(start)
         for _ in range(NARROWINGS):
             if any(not len(kind.rows) for kind in kinds):
                 return None
-            found = bounds(self.problem, option, kinds, at)
+            found = bounds(self.problem, option, kinds, at, slowest)
             least = _below(floor)
             keep = [(worth > -np.inf) & (worth >= least) for worth in found.with_each(kinds)]
             left = sum(int(mask.sum()) for mask in keep)
@@ -292,10 +368,10 @@ class _Ordered:
 class _Walk:
     """The walk through what is left, zone by zone; zones of a class in the order of their candidates."""
 
-    def __init__(
-        self, owner: Enumeration, option: int, kinds: tuple[Kind, ...], found: Bounds, shortlist: Shortlist
-    ) -> None:
-        self.owner, self.option, self.shortlist, self.found = owner, option, shortlist, found
+    def __init__(self, owner: Enumeration, option: int, case: _Case, shortlist: Shortlist) -> None:
+        self.owner, self.option, self.shortlist, self.slowest = owner, option, shortlist, case.slowest
+        kinds, found = case.kinds, case.bounds
+        self.found = found
         self.slots: list[_Ordered] = []
         later, later_use = 0.0, np.zeros(len(found.limits))
         for kind, unordered, own_uses in reversed(list(zip(kinds, found.terms, found.uses, strict=True))):
@@ -325,7 +401,11 @@ class _Walk:
         if not len(places):
             return
         if depth == len(self.slots) - 1:
-            self._score(slot, places, totals, scale, choice)
+            if scale > self.slowest:
+                own = self.owner.problem.column("log_scale")[slot.rows[places]]
+                places = places[own == self.slowest]  # plans without a slowest zone are of another case
+            if len(places):
+                self._score(slot, places, totals, scale, choice)
             return
         chained = self.slots[depth + 1].chained
         for place in places:

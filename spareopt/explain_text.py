@@ -9,11 +9,11 @@ from spareopt.alternatives import WhyNot
 from spareopt.binding import Binds
 from spareopt.decided import CHECKPOINT_PLAN, Value, decided
 from spareopt.decision_words import choice_words, value_words
-from spareopt.decisions import Decisions, ZoneChoice
+from spareopt.decisions import Decisions, ZoneChoice, at_the_edge
 from spareopt.instance import Instance
 from spareopt.near import BestWith, NearOptimal, NearPlan
 from spareopt.plan import Plan
-from spareopt.report import headline
+from spareopt.report import edge_note, headline
 from spareopt.score_text import LOSS_NAMES, limit_name, limit_number
 from spareopt.wording import capitalised, objective_number, plain_table, render, share_text, signed_money
 
@@ -27,6 +27,7 @@ NAMES = {
     CHECKPOINT_PLAN: "checkpoint plan",
 }
 MOST_ROWS = 24  # of the grid of I and R
+MOST_VALUES = 9  # of a decision, with the best plan of each
 LOSSES = "losses, of all GPU-hours"
 SEPARATES = 2  # loss shares named per plan
 LEAST_SHARE = 5e-5  # of GPU-hours: less is not worth a word
@@ -40,7 +41,7 @@ def prose(text: str, indent: str = "") -> str:
 def explanation_text(
     plan: Plan,
     binds: Sequence[Binds],
-    near: NearOptimal,
+    near: NearOptimal | None,
     why: Sequence[WhyNot],
     instance: Instance,
 ) -> str:
@@ -49,9 +50,10 @@ def explanation_text(
         *headline(plan),
         prose(f"The plan: {plan_words(plan.decisions, instance)}."),
         "",
-        *binding_parts(binds, instance),
-        *near_parts(near, plan, instance),
+        *edge_note(plan.decisions, instance),
+        *binding_parts(binds, instance, at_the_edge(instance, plan.decisions)),
         *(part for item in why for part in why_not_parts(item, instance)),
+        *near_parts(near, plan, instance),
     )
 
 
@@ -73,8 +75,13 @@ def _change(change: float) -> str:
     return f"{'+' if change > 0 else '−'}{abs(change) * 100:.{digits}f} %"
 
 
-def binding_parts(binds: Sequence[Binds], instance: Instance) -> list[object]:
-    """Each limit with its slack and what the optimum gains without it."""
+def _points(change: float) -> str:
+    """A change of a share, in percentage points."""
+    return _change(change).replace(" %", " points")
+
+
+def binding_parts(binds: Sequence[Binds], instance: Instance, edges: Sequence[str] = ()) -> list[object]:
+    """Each limit with its slack and what the optimum gains without it; ``edges``: where the choices end."""
     if not binds:
         return ["The instance sets no limits.", ""]
     table = plain_table("limit", "plan", "bound", "left", "", "without it", "then used", left=("limit", ""))
@@ -93,6 +100,11 @@ def binding_parts(binds: Sequence[Binds], instance: Instance) -> list[object]:
         notes.append(
             "Binds through whole units: something is left of the limit, but the next better plan needs more than that."
         )
+    if edges and any(row.status == "does not bind" for row in binds):
+        notes.append(
+            "No gain is one within what the instance offers: the plan stands at the end of its choices "
+            f"({'; '.join(edges)}), and a limit that does not bind there may bind once more is offered."
+        )
     if any(row.status == "not known" and row.limit != "goodput_target" for row in binds):
         notes.append("Not known: the instance without the limit was not solved in time.")
     if any(row.limit == "goodput_target" for row in binds):
@@ -100,9 +112,13 @@ def binding_parts(binds: Sequence[Binds], instance: Instance) -> list[object]:
     return ["What binds, and the optimum without it", table, *map(prose, notes), ""]
 
 
-def near_parts(near: NearOptimal, plan: Plan, instance: Instance) -> list[object]:
-    """What is nearly as good, decision by decision, and the plans themselves."""
+def near_parts(near: NearOptimal | None, plan: Plan, instance: Instance) -> list[object]:
+    """What is nearly as good, decision by decision, and the plans themselves; None where there was no time for it."""
+    if near is None:
+        return ["Near-optimal plans: not looked for, the time was used up.", ""]
     parts: list[object] = [prose(_statement(near, plan, instance)), ""]
+    if cut := _cut(near):
+        parts += [prose(cut), ""]
     if near.plans:
         parts += [*_ranges(near, instance), "", *_plans(near, instance), ""]
     if near.alike:
@@ -110,14 +126,31 @@ def near_parts(near: NearOptimal, plan: Plan, instance: Instance) -> list[object
     return parts
 
 
+def _cut(near: NearOptimal) -> str:
+    """What is complete and what is not, where the time or the effort ended a search; empty where none was."""
+    if near.in_time:
+        return ""
+    rows = [*near.best_with, *near.grid]
+    proven = sum(row.proven for row in rows)
+    texts = [
+        "the list of plans is complete" if near.number is not None else "not finished: there may be more plans",
+        "the ranges are exact"
+        if all(row.complete for row in near.ranges)
+        else "not finished: ranges are at least these",
+        f"of {len(rows):,} decision values and pairs, {proven:,} are proven; the others are at least as good as shown "
+        f"({'≤' if near.objective == 'cost' else '≥'}) or not known",
+    ]
+    return "The time or the effort was used up. " + capitalised("; ".join(texts)) + "."
+
+
 def _statement(near: NearOptimal, plan: Plan, instance: Instance) -> str:
     within = f"{share_text(near.within)}"
     many = any(zone.count > 1 for zone in instance.zones)
     alike = " with all zones of a class alike" if near.alike and many else ""
     best = objective_number(near.objective, near.best_value, instance.currency)
-    if not near.in_time:
+    if near.number is None and not near.in_time:
         found = f"{len(near.plans):,} plans{alike} within {within} of {best} were found"
-        text = f"The time was used up: {found}; there may be more, and better ones"
+        text = f"Not finished: {found}; there may be more, and better ones"
     elif near.number == 1:
         text = f"Only one plan{alike} is within {within} of the best: the best itself, {best}"
     elif near.complete:
@@ -254,7 +287,7 @@ def _loss_words(changes: dict[str, float]) -> str:
     """The loss shares that change most."""
     order = sorted((name for name in changes if name != "useful"), key=lambda name: -abs(changes[name]))
     named = [name for name in order if abs(changes[name]) >= LEAST_SHARE][:SEPARATES]
-    return ", ".join(f"{LOSS_NAMES[name].split(' (')[0]} {_change(changes[name])}" for name in named)
+    return ", ".join(f"{LOSS_NAMES[name].split(' (')[0]} {_points(changes[name])}" for name in named)
 
 
 def _profile(near: NearOptimal, instance: Instance) -> list[object]:
@@ -266,18 +299,37 @@ def _profile(near: NearOptimal, instance: Instance) -> list[object]:
         groups.setdefault((row.zone, decision), []).append(row)
     for (zone, decision), rows in groups.items():
         where = f"{zone}, " if len(instance.zones) > 1 and zone else ""
-        told = [row for row in rows if row.change is not None]
-        cells = [f"{value_words(decision, row.decisions[decision])}: {_cell(row)}" for row in told]
-        none = len(rows) - len(told)
-        text = f"{where}{_name(decision)}: {'; '.join(cells)}" + (f"; {none:,} more without any plan" if none else "")
+        known = [row for row in rows if row.change is not None]
+        told = _around_the_best(known)
+        cells = [f"{value_words(decision, row.decisions[decision])}: {_cell(row, near.objective)}" for row in told]
+        left_out = len(known) - len(told)
+        open_rows = sum(row.change is None and not row.proven for row in rows)
+        none = len(rows) - len(known) - open_rows
+        text = f"{where}{_name(decision)}: {'; '.join(cells) or 'no plan found'}"
+        text += f"; {left_out:,} between these left out (all in --json)" if left_out else ""
+        text += f"; {none:,} more without any plan" if none else ""
+        text += f"; {open_rows:,} more not known" if open_rows else ""
         parts.append(prose(f"- {text}.", "  "))
     return parts
 
 
-def _cell(row: BestWith) -> str:
+def _around_the_best(rows: list[BestWith]) -> list[BestWith]:
+    """At most MOST_VALUES of the values: the two ends and those around the best."""
+    if len(rows) <= MOST_VALUES:
+        return rows
+    best = min(range(len(rows)), key=lambda i: abs(rows[i].change or 0.0))
+    inner = MOST_VALUES - 2
+    first = min(max(best - inner // 2, 1), len(rows) - 1 - inner)
+    return [rows[0], *rows[first : first + inner], rows[-1]]
+
+
+def _cell(row: BestWith, kind: str) -> str:
     if row.change is None:
         return ""
-    return "best" if abs(row.change) < 5e-8 else _change(row.change)
+    text = "best" if abs(row.change) < 5e-8 else _change(row.change)
+    if row.proven:
+        return text
+    return f"{'≤' if kind == 'cost' else '≥'} {text}"
 
 
 def _grid(near: NearOptimal, instance: Instance) -> list[object]:
@@ -296,7 +348,7 @@ def _grid(near: NearOptimal, instance: Instance) -> list[object]:
         shown = sorted(sorted(inter, key=lambda r: least[r])[:MOST_ROWS])
         table = plain_table("R", *(f"I = {i}" for i in intra))
         for r in shown:
-            table.add_row(f"{r:,}", *(_cell(cells[i, r]) if (i, r) in cells else "" for i in intra))
+            table.add_row(f"{r:,}", *(_cell(cells[i, r], near.objective) if (i, r) in cells else "" for i in intra))
         where = f" of {zone.name}" if len(instance.zones) > 1 else ""
         rest = (
             f"; {len(inter) - len(shown):,} values of R that are farther off are left out"
@@ -357,9 +409,10 @@ def _where(why: WhyNot, money: str) -> str:
     shares = [name for name in why.loss_changes if name != "useful" and abs(why.loss_changes[name]) >= LEAST_SHARE]
     shares.sort(key=lambda name: -abs(why.loss_changes[name]))
     useful = why.loss_changes.get("useful", 0.0)
-    points = ", ".join(f"{LOSS_NAMES[name].split(' (')[0]} {_change(why.loss_changes[name])}" for name in shares)
+    points = ", ".join(f"{LOSS_NAMES[name].split(' (')[0]} {_points(why.loss_changes[name])}" for name in shares)
     if points or abs(useful) >= LEAST_SHARE:
-        words.append(f"useful share of GPU-hours {_change(useful)}" + (f" ({points})" if points else ""))
+        now = "" if why.evaluation is None else f" to {100 * why.evaluation.losses['useful']:.2f} %"
+        words.append(f"useful share of GPU-hours {_points(useful)}{now}" + (f" ({points})" if points else ""))
     for name, change in (("capital", why.capital_change), ("cost per year", why.cost_change_per_year)):
         if change is not None and abs(change) >= 1:
             words.append(f"{name} {signed_money(change, money)}")

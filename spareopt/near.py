@@ -20,7 +20,7 @@ from spareopt.clock import Clock
 from spareopt.comparison import objective_value
 from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, row_of, values_of
 from spareopt.decisions import DECISION_FIELDS, Decisions
-from spareopt.enumeration import Enumeration, Found, OutOfTimeError, Shortlist
+from spareopt.enumeration import Best, Enumeration, Found, OutOfTimeError, Shortlist
 from spareopt.errors import InfeasibleError, LimitError, OverloadedError, SolverError
 from spareopt.evaluation import evaluate
 from spareopt.infeasible import out_of_reach, why_infeasible
@@ -36,6 +36,10 @@ from spareopt.units import parse_share
 
 DEFAULT_WITHIN = 0.001
 DEFAULT_MOST = 20
+DEFAULT_EFFORT = 12_000
+"""Steps of the walks through plans: part plans that are continued, over all searches of a run."""
+LEAST_STEPS = 20
+FLOORS = (0.01, 0.1)  # how far from the best a plan with a value is looked for first, before any plan at all
 GRID = ("intra_block_spares", "inter_block_spares")
 
 
@@ -65,13 +69,18 @@ class BestWith(Frozen):
     decisions: dict[str, Value]
     """The decision, or the two, and its value; GPU limits in kW."""
     value: float | None
-    """The best objective; None where no plan is found."""
+    """The best objective found; None where no plan is."""
+    bound: float | None = None
+    """No plan with it has a better objective: the value where that is proven; None where nothing is known, or where
+    there is no plan."""
     change: float | None
     """Relative to the best plan."""
     within: bool | None
     """Whether it is within the share asked; None where the time was used up before that was known."""
     plan: Decisions | None
     """A plan that has it."""
+    proven: bool = True
+    """Whether no plan with it is better; where it is false, the time or the effort was used up."""
 
 
 class DecisionRange(Frozen):
@@ -105,7 +114,7 @@ class NearOptimal(Result):
     complete: bool
     """Whether ``plans`` holds all of them."""
     in_time: bool
-    """False where the time was used up: plans may be missing, better ones too."""
+    """False where the time or the effort was used up: plans, values of a range or a proof may be missing."""
     ranges: tuple[DecisionRange, ...]
     best_with: tuple[BestWith, ...]
     """The best plan with each value of each decision."""
@@ -155,6 +164,11 @@ class _Level:
     def problem(self) -> Problem:
         return self.enumeration.problem
 
+    used: dict[int, Found] | None = None
+    """The best plan within the share with each candidate, where all such plans were found."""
+    options: dict[int, Found] | None = None
+    """The best one with each checkpoint plan."""
+
     def decisions(self, found: Found) -> Decisions:
         return self.problem.decisions(dict(found.counts), found.option)
 
@@ -168,18 +182,28 @@ class _Best:
 
 
 class _Clock(Clock):
-    """A clock that tells now and then what is done."""
+    """A clock that tells now and then what is done, and counts the steps of each search: the same on any machine."""
 
-    def __init__(self, limit: float | None, report: OnProgress) -> None:
+    def __init__(self, limit: float | None, report: OnProgress, effort: int | None = None) -> None:
         super().__init__(limit)
         self.report, self.phase, self._told = report, "", 0.0
+        self.value: float | None = None
+        self.left = inf if effort is None else effort
+        self._share = inf
+
+    def share(self, searches: int) -> None:
+        """Let the next search take its share of the steps left, of so many searches that are still to be done."""
+        self._share = max(LEAST_STEPS, self.left // max(1, searches)) if self.left < inf else inf
 
     def going(self) -> bool:
-        """Whether there is time left; reports now and then."""
+        """Whether there is time left, for one more step; reports now and then."""
+        if self._share <= 0:
+            return False
+        self._share, self.left = self._share - 1, self.left - 1
         now = self.elapsed()
         if now - self._told > REPORT_EVERY:
             self._told = now
-            self.report(SolveProgress(self.phase, now))
+            self.report(SolveProgress(self.phase, now, self.value))
         return super().going()
 
 
@@ -191,6 +215,7 @@ def near_optimal(
     most: int = DEFAULT_MOST,
     plan: Plan | None = None,
     time_limit: float | None = None,
+    effort: int | None = DEFAULT_EFFORT,
     model: Model = "exact",
     on_progress: OnProgress | None = None,
 ) -> NearOptimal:
@@ -199,22 +224,27 @@ def near_optimal(
     ``alike``: plans that build all zones of a class alike, all of them counted, ``most`` of them listed, best first.
     Else each zone may be built its own way: such plans are many, and once ``most`` are found the rest is not counted;
     ``plan``, the optimum if known, helps to find them.  Ranges of decisions are exact in both cases.  ``time_limit`` in
-    seconds.  Raises InfeasibleError, LimitError where no plan was found in time, ValueError for a bad share or number.
+    seconds.  ``effort`` is the most steps (part plans continued) of all searches together, None for no end; where it or
+    the time ends a search, what was found is returned and ``in_time`` is false.  Raises InfeasibleError, LimitError
+    where no plan was found in time, ValueError for a bad share or number.
     """
     share = parse_share(within)
     if not 0 <= share < 1:
         raise ValueError(f"within: expected a share from 0 to below 1 such as 0.001 or '0.1 %', got {within!r}")
     if most < 1:
         raise ValueError(f"most: expected at least 1, got {most}")
-    clock = _Clock(time_limit, on_progress or (lambda _: None))
+    clock = _Clock(time_limit, on_progress or (lambda _: None), effort)
     levels = _levels(instance, alike, model, clock)
-    try:
-        best = _best(levels, plan)
-    except OutOfTimeError:
-        raise LimitError(f"the time limit of {time_limit:g} s was reached before the best plan was found") from None
+    clock.share(3)
+    best, proven = _best(levels, plan, clock)
+    if best is None and not proven:
+        ended = "effort" if time_limit is None or clock.remaining() else f"time limit of {time_limit:g} s"
+        raise LimitError(f"the {ended} was used up before any plan was found")
     if best is None:
         raise InfeasibleError(why_infeasible(levels[0].problem.candidates))
+    clock.value = best.level.problem.objective_value(best.found.score)
     floor = _floor(levels[0].problem, best.found.score, share)
+    clock.share(2)
     listed, number, in_time, best = _list(levels, best, floor, share, most, alike, clock)
     floor = _floor(levels[0].problem, best.found.score, share)
     profile = _Profile(levels, instance, best, floor, alike, clock)
@@ -231,7 +261,7 @@ def near_optimal(
         plans=plans,
         number=number,
         complete=in_time and number == len(plans),
-        in_time=in_time,
+        in_time=in_time and profile.in_time,
         ranges=tuple(_ranges(instance, rows, best_decisions)),
         best_with=tuple(rows),
         grid=tuple(grid),
@@ -271,18 +301,20 @@ def _levels(instance: Instance, alike: bool, model: Model, clock: _Clock) -> lis
     return levels
 
 
-def _best(levels: list[_Level], plan: Plan | None) -> _Best | None:
-    """The best plan of all levels; the optimum given is where the search starts."""
+def _best(levels: list[_Level], plan: Plan | None, clock: _Clock) -> tuple[_Best | None, bool]:
+    """The best plan of all levels, and whether that is proven; the optimum given is where the search starts."""
     best: _Best | None = None
+    clock.phase, proven = "best plan", True
     for level in levels:
         start = None if plan is None else _as_found(level, plan.decisions)
         floor = -inf if best is None else best.found.score
         if start is not None and start.score > floor:
             best, floor = _Best(level, start), start.score
         found = level.enumeration.best(floor, {}, start=start)
-        if found is not None:
-            best = _Best(level, found)
-    return best
+        proven &= found.proven
+        if found.found is not None:
+            best = _Best(level, found.found)
+    return best, proven
 
 
 def _as_found(level: _Level, decisions: Decisions) -> Found | None:
@@ -318,13 +350,18 @@ def _list(
             level.enumeration.at_least(shortlist, start)
         except OutOfTimeError:
             in_time = False
+        else:
+            if alike:
+                level.used, level.options = shortlist.used, shortlist.options
         found = shortlist.plans()
         listed += [(level, plan) for plan in found]
         number, more = number + shortlist.reached, more or shortlist.more
     listed.sort(key=lambda pair: -pair[1].score)
     if listed and listed[0][1].score > best.found.score:  # only where the time was used up before the best was found
         best = _Best(*listed[0])
-    listed = listed[:most]
+        for level in levels:  # what was listed is within the share of a lower best
+            level.used = level.options = None
+    listed = listed[:most] if listed or in_time else [(best.level, best.found)]
     counted = in_time and (alike or not (more or number > len(listed)))
     return listed, number if counted else None, in_time, best
 
@@ -336,29 +373,38 @@ class _Profile:
         self, levels: list[_Level], instance: Instance, best: _Best, floor: float, alike: bool, clock: _Clock
     ) -> None:
         self.levels, self.instance, self.best, self.floor, self.alike = levels, instance, best, floor, alike
-        self.clock = clock
+        self.clock, self.in_time = clock, True
         self._places: dict[tuple[int, str], NDArray[np.int64]] = {}
 
     def rows(self) -> list[BestWith]:
         """A row for each value of each decision that leaves a choice."""
-        rows = []
+        asked: list[tuple[int | None, dict[str, Value]]] = []
         for z, zone in enumerate(self.instance.zones):
             for decision in DECISION_FIELDS:
                 values = offered_values(self.instance, decision, zone.name)
                 if len(values) > 1:
-                    rows += [self._with(z, {decision: value}) for value in values]
+                    asked += [(z, {decision: value}) for value in values]
         plans = offered_values(self.instance, CHECKPOINT_PLAN)
         if len(plans) > 1:
-            rows += [self._with(None, {CHECKPOINT_PLAN: name}) for name in plans]
-        return rows
+            asked += [(None, {CHECKPOINT_PLAN: name}) for name in plans]
+        return self._all(asked, "decision values", 2 if self.alike else 1)
 
     def grid(self) -> list[BestWith]:
         """A row for each pair of I and R, where both leave a choice."""
-        rows = []
+        asked: list[tuple[int | None, dict[str, Value]]] = []
         for z, zone in enumerate(self.instance.zones):
             intra, inter = (offered_values(self.instance, decision, zone.name) for decision in GRID)
             if len(intra) > 1 and len(inter) > 1:
-                rows += [self._with(z, dict(zip(GRID, pair, strict=True))) for pair in product(intra, inter)]
+                asked += [(z, dict(zip(GRID, pair, strict=True))) for pair in product(intra, inter)]
+        return self._all(asked, "pairs of I and R", 1)
+
+    def _all(self, asked: list[tuple[int | None, dict[str, Value]]], kind: str, parts: int) -> list[BestWith]:
+        """The rows asked for; of the steps left they take one part of so many."""
+        rows = []
+        for place, (z, decisions) in enumerate(asked):
+            self.clock.phase = f"profile {place + 1:,} of {len(asked):,} {kind}"
+            self.clock.share(parts * (len(asked) - place))
+            rows.append(self._with(z, decisions))
         return rows
 
     def _with(self, z: int | None, decisions: dict[str, Value]) -> BestWith:
@@ -366,48 +412,103 @@ class _Profile:
 
         Where each zone is built its own way only plans within the share asked are looked for.
         """
-        words = ", ".join(f"{name} {value}" for name, value in decisions.items())
-        self.clock.phase = f"best plan with {words}"
-        best: tuple[_Level, Found] | None = None
-        floor, in_time = -inf if self.alike else self.floor - 1e-12 * max(1.0, abs(self.floor)), True
-        for level in self.levels:
-            start = self.best.found if level is self.best.level else None
-            try:
-                found = self._in_level(level, z, decisions, floor, start)
-            except OutOfTimeError:
-                in_time = False
-                continue
-            if found is not None:
-                best, floor = (level, found), found.score
         zone = "" if z is None else self.instance.zones[z].name
+        empty = BestWith(zone=zone, decisions=decisions, value=None, change=None, within=None, plan=None)
+        slack = 1e-12 * max(1.0, abs(self.floor))
+        best, bound, in_time = self._searched(z, decisions, self.floor - slack)
+        self.in_time &= in_time
+        within = False if in_time or bound <= self.floor - slack else None
+        to_value = self.levels[0].problem.objective_value
+        # where zones differ in kind only plans within the share were looked for: a bound says nothing of the others
+        shown = to_value(bound) if -inf < bound < inf and (self.alike or best is not None) else None
         if best is None:
-            within = False if in_time else None
-            return BestWith(zone=zone, decisions=decisions, value=None, change=None, within=within, plan=None)
+            return empty.model_copy(update={"within": within, "bound": shown, "proven": in_time})
         level, found = best
-        near = found.score >= self.floor - 1e-12 * max(1.0, abs(self.floor))
         return BestWith(
             zone=zone,
             decisions=decisions,
-            value=level.problem.objective_value(found.score),
+            value=to_value(found.score),
+            bound=shown,
             change=_change(level.problem, found.score, self.best.found.score),
-            within=True if near else (False if in_time else None),
+            within=True if found.score >= self.floor - slack else within,
             plan=level.decisions(found),
+            proven=in_time,
         )
 
-    def _in_level(
-        self, level: _Level, z: int | None, decisions: dict[str, Value], floor: float, start: Found | None
-    ) -> Found | None:
-        if z is None:
-            names = [plan.name for plan in level.instance.checkpoint_plans]
-            (name,) = decisions.values()
-            option = names.index(str(name)) if name in names else None
-            return None if option is None else level.enumeration.best(floor, {}, option, start)
+    def _searched(
+        self, z: int | None, decisions: dict[str, Value], floor: float
+    ) -> tuple[tuple[_Level, Found] | None, float, bool]:
+        """The best plan with decisions, a bound on all, and whether it is proven.
+
+        A plan not far from the best is looked for first: where there is one, bounds leave few candidates to look at.
+        """
+        ours, listed = self.best.found.score, self._listed(z, decisions)
+        if listed:
+            top = max(listed, key=lambda pair: pair[1].score)
+            return top, top[1].score, True
+        floors = [floor] if listed is None else []
+        if self.alike:
+            lower = [_floor(self.best.level.problem, ours, share) for share in FLOORS]
+            floors += [*(other for other in lower if other < floor), -inf]
+        above_all = inf if listed is None else floor  # no plan with the decisions scores more
+        best: tuple[_Level, Found] | None = None
+        bound, in_time = inf, False
+        for level_floor in floors:
+            if self.clock.remaining() == 0:
+                in_time = False
+                break
+            bound, in_time = -inf, True
+            for level in self.levels:
+                start = self.best.found if level is self.best.level else None
+                above = level_floor if best is None else best[1].score
+                one = self._in_level(level, z, decisions, above, start)
+                in_time &= one.proven
+                bound = max(bound, one.bound)
+                if one.found is not None:
+                    best = level, one.found
+            if best is not None:
+                break
+            if in_time:
+                above_all = min(above_all, level_floor)
+        if best is None:
+            return None, min(bound, above_all), in_time
+        return best, best[1].score if in_time else max(min(bound, above_all), best[1].score), in_time
+
+    def _listed(self, z: int | None, decisions: dict[str, Value]) -> list[tuple[_Level, Found]] | None:
+        """Plans with the decisions among all those within the share, the best of them too; None without such a list."""
+        result: list[tuple[_Level, Found]] = []
+        for level in self.levels:
+            if level.used is None or level.options is None:
+                return None
+            if z is None:
+                names = [plan.name for plan in level.instance.checkpoint_plans]
+                result += [(level, found) for o, found in level.options.items() if names[o] in decisions.values()]
+            elif (mask := self._mask(level, decisions)) is not None:
+                mask &= level.problem.group == z
+                result += [(level, found) for candidate, found in level.used.items() if mask[candidate]]
+        return result
+
+    def _mask(self, level: _Level, decisions: dict[str, Value]) -> NDArray[np.bool_] | None:
+        """Which candidates of a level have the decisions; None where it does not offer them."""
         mask = np.ones(len(level.problem.rows), dtype=bool)
         for decision, value in decisions.items():
             offered = offered_values(level.instance, decision)
             if value not in offered:
                 return None
             mask &= self._place(level, decision) == offered.index(value)
+        return mask
+
+    def _in_level(
+        self, level: _Level, z: int | None, decisions: dict[str, Value], floor: float, start: Found | None
+    ) -> Best:
+        if z is None:
+            names = [plan.name for plan in level.instance.checkpoint_plans]
+            (name,) = decisions.values()
+            option = names.index(str(name)) if name in names else None
+            return Best(None, -inf) if option is None else level.enumeration.best(floor, {}, option, start)
+        mask = self._mask(level, decisions)
+        if mask is None:
+            return Best(None, -inf)
         return level.enumeration.best(floor, {z: mask}, start=start, any_zone=not self.alike)
 
     def _place(self, level: _Level, decision: str) -> NDArray[np.int64]:

@@ -1,8 +1,8 @@
 """Bounds on the scores of plans that are sums over zones: how good any plan with a given candidate can be.
 
 With the zones held to the candidates that are left, ln N is below its tangent, ln η(Λ) below a line on the range of Λ
-that is left, the slowest zone's scale below the mean of all zones', the cost above a sum over zones, and each limit is
-a sum over zones.  With a multiplier μ ≥ 0 for each limit, no plan that meets them scores more than
+that is left, the slowest zone's scale known or below the mean of all zones', the cost above a sum over zones, and each
+limit is a sum over zones.  With a multiplier μ ≥ 0 for each limit, no plan that meets them scores more than
 
     constant + Σ_zones (weight(candidate) − μ · use(candidate)) + μ · limit,
 
@@ -50,6 +50,10 @@ class Bounds:
     uses: tuple[Array, ...]  # (row, limit)
     limits: Array
 
+    def of_all(self, kinds: tuple[Kind, ...]) -> float:
+        """A bound on the score of any plan."""
+        return self.constant + sum(k.number * float(term.max()) for k, term in zip(kinds, self.terms, strict=True))
+
     def with_each(self, kinds: tuple[Kind, ...]) -> list[Array]:
         """A bound on the score of any plan that uses each row; −∞ where no plan with it meets every limit."""
         best = [float(term.max()) for term in self.terms]
@@ -72,10 +76,15 @@ class At:
     log_up: float
 
 
-def bounds(problem: Problem, option: int, kinds: tuple[Kind, ...], at: At | None) -> Bounds:
-    """Bounds for the plans of an option; every kind must have a row."""
+def bounds(
+    problem: Problem, option: int, kinds: tuple[Kind, ...], at: At | None, slowest: float | None = None
+) -> Bounds:
+    """Bounds for the plans of an option whose slowest zone has the log scale ``slowest`` (None: whatever it has).
+
+    Every kind must have a row.
+    """
     sums = _Sums(problem, kinds)
-    value, value_constant = _log_goodput(sums, option, at)
+    value, value_constant = _log_goodput(sums, option, at, slowest)
     cost, cost_constant = _cost(sums, option, at)
     if problem.goal == "value":
         terms, constant = value, value_constant
@@ -112,7 +121,7 @@ class _Sums:
         return constant + low, constant + high
 
 
-def _log_goodput(sums: _Sums, option: int, at: At | None) -> tuple[list[Array], float]:
+def _log_goodput(sums: _Sums, option: int, at: At | None, slowest: float | None) -> tuple[list[Array], float]:
     """Terms and a constant that add up to no less than ln goodput."""
     problem, terms = sums.problem, sums.problem.terms
     placed, rate = sums.column("placed_gpus"), sums.column("rate_per_h")
@@ -126,7 +135,7 @@ def _log_goodput(sums: _Sums, option: int, at: At | None) -> tuple[list[Array], 
     slope, intercept = min(coupling.over_estimators(*ends), key=lambda line: line[0] * here + line[1])
     own = sums.parts(np.maximum(terms.log_value, LOWEST))
     zones = sum(kind.number for kind in sums.kinds)
-    scale = problem.column("log_scale")
+    scale = problem.column("log_scale") if slowest is None else np.full(len(problem.rows), slowest)
     value = [
         n / size + slope * r + v + scale[kind.rows] / zones
         for n, r, v, kind in zip(placed, rate, own, sums.kinds, strict=True)

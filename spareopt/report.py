@@ -34,7 +34,7 @@ def plan_text(plan: Plan, instance: Instance) -> str:
         *headline(plan),
         *evaluation_parts(plan.decisions, plan.evaluation, instance),
         *certificate_text(plan),
-        *_edge_note(plan.decisions, instance),
+        *edge_note(plan.decisions, instance),
         *method_text(plan.evaluation, instance),
     )
 
@@ -117,7 +117,7 @@ def certificate_text(plan: Plan) -> list[str]:
     return [*map(prose, lines), ""]
 
 
-def _edge_note(decisions: Decisions, instance: Instance) -> list[str]:
+def edge_note(decisions: Decisions, instance: Instance) -> list[str]:
     """That the best of what is offered stands at its end: offering more might be better."""
     edges, notes = at_the_edge(instance, decisions), []
     if edges:

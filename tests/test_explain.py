@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from itertools import combinations_with_replacement
 from pathlib import Path
@@ -21,6 +22,7 @@ from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.near import NearOptimal
 from spareopt.plan import Plan
+from tests.test_different_zones import different_zones
 
 
 def run(*args: str) -> Result:
@@ -139,11 +141,67 @@ def test_zones_of_their_own_are_found_too(gb200: tuple[Instance, Plan]) -> None:
 def test_no_time_is_an_error_or_said(gb200: tuple[Instance, Plan]) -> None:
     """Proves that an enumeration that is cut short does not claim to be complete."""
     instance, plan = gb200
-    with pytest.raises(LimitError):
-        spareopt.near_optimal(instance, alike=False, time_limit=1e-6)
+    cut = spareopt.near_optimal(instance, alike=False, time_limit=1e-6)
+    assert not cut.in_time and not cut.complete and cut.number is None
+    assert not any(row.complete for row in cut.ranges)
     for share, most in ((-0.1, 1), (1.0, 1), (0.1, 0)):
         with pytest.raises(ValueError, match="expected"):
             spareopt.near_optimal(instance, share, most=most, plan=plan)
+
+
+def test_an_effort_that_ends_leaves_what_is_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that with few steps every value is one that a plan has, every bound holds, and ranges are only narrower.
+
+    Held against the same three different zones without an end to the effort.
+    """
+    monkeypatch.setattr("spareopt.near.LEAST_STEPS", 0)
+    kept = 0
+    for seed in range(12):
+        instance = spareopt.read_instance(different_zones(seed, "goodput"))
+        try:
+            whole = spareopt.near_optimal(instance, 0.01, effort=None)
+        except InfeasibleError:
+            continue
+        try:
+            cut = spareopt.near_optimal(instance, 0.01, effort=1)
+        except LimitError:
+            continue
+        assert whole.in_time and all(row.proven for row in whole.best_with)
+        for few, every in zip((*cut.best_with, *cut.grid), (*whole.best_with, *whole.grid), strict=True):
+            assert few.decisions == every.decisions
+            if few.proven:
+                assert (few.value is None) == (every.value is None)
+                assert few.value is None or few.value == pytest.approx(every.value, rel=1e-12)
+            elif few.value is not None:
+                assert every.value is not None and few.value <= every.value * (1 + 1e-12)
+            if few.bound is not None and every.value is not None:
+                assert every.value <= few.bound * (1 + 1e-9)
+        for narrow, wide in zip(cut.ranges, whole.ranges, strict=True):
+            if cut.best_value == pytest.approx(whole.best_value, rel=1e-12):
+                assert set(narrow.values) <= set(wide.values)
+                assert not narrow.complete or narrow.values == wide.values
+        kept += not cut.in_time
+    assert kept >= 3
+
+
+def test_the_time_limit_is_the_commands_and_what_is_known_is_printed() -> None:
+    """Proves that a limit used up at once ends with code 4, the plan and a word on what is not finished."""
+    result = run("explain", "gb200-4x256", "--mixed", "--time-limit", "0.000001")
+    assert result.exit_code == 4, result.output
+    text = " ".join(result.stdout.split())
+    assert "The plan: " in text and "ranges are at least these" in text and "Values that each decision may have" in text
+
+
+def test_the_end_of_the_choices_is_said_and_shares_change_by_points() -> None:
+    """Proves that explain names decisions at the edge, as solve does, and tells shares in points, GPUs in per cent."""
+    result = run("explain", "gb200-4x256", "--most", "3", "--why-not", "racks=250")
+    assert result.exit_code == 0, result.output
+    text = " ".join(result.stdout.split())
+    assert "At the edge of the choices" in text and "zone: racks 256" in text
+    assert "No gain is one within what the instance offers" in text
+    assert re.search(r"GPUs −2\.34 %; .*useful share of GPU-hours \+[0-9.]+ points", text)
+    listed = next(line for line in text.split(" - ") if line.startswith("R: "))
+    assert listed.count(";") <= 10
 
 
 # --- what binds
@@ -275,7 +333,6 @@ def test_explain_json_is_the_three_results(tmp_path: Path) -> None:
         (("--most", "0"), 2),
         (("--why-not", "no-such-plan.yaml"), 2),
         (("--set", "limits.capital=1 G$"), 3),
-        (("--mixed", "--time-limit", "0.000001"), 5),
     ],
 )
 def test_explain_exit_codes(args: tuple[str, ...], code: int) -> None:
