@@ -7,11 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 from spareopt import units
 from spareopt.errors import Fault, InputError
+from spareopt.overrides import meeting
 from spareopt.settings import NO_SCENARIO, SCENARIO, read_value
 from spareopt.what_if import Changes
 from spareopt.yaml_source import brief, flow
@@ -69,6 +70,8 @@ def parse_axis(text: str, option: str = "axis") -> Axis:
         raise InputError(option, [Fault("", f"expected {GRAMMAR}, got {text!r}")])
     if twice := _twice(paths):
         raise refuse(f"{twice} is given twice; keep one of them")
+    if met := _meet(paths):
+        raise refuse(f"{met[0]} and {met[1]} name the same field; keep one of them")
     if SCENARIO in paths and len(paths) > 1:
         raise refuse(f"{SCENARIO} can't be tied to other paths; give it an axis of its own")
     pieces = _split(right, ",")
@@ -101,8 +104,14 @@ def grid(axes: Sequence[Axis]) -> list[Changes]:
     """The changes of every point of the grid; the last axis moves fastest.  Raises InputError where paths meet."""
     if twice := _twice([path for axis in axes for path in axis.paths]):
         raise InputError("axes", [Fault(twice, "is on two axes; keep it on one of them")])
+    if met := _meet([path for axis in axes for path in axis.paths]):
+        raise InputError("axes", [Fault(met[1], f"names a field of {met[0]} too, on another axis; keep one of them")])
     points = product(*([axis.changes(value) for value in axis.values] for axis in axes))
     return [{path: value for part in point for path, value in part.items()} for point in points]
+
+
+def _meet(paths: Sequence[str]) -> tuple[str, str] | None:
+    return next((pair for pair in combinations(paths, 2) if meeting(*pair)), None)
 
 
 def _twice(words: Iterable[str]) -> str | None:

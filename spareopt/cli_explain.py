@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, solve_options
+from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, many_solves_options
 from spareopt.errors import InfeasibleError, InputError, StoppedError
 from spareopt.exits import LIMIT_WITH_PLAN, emit
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     metavar="WHAT",
     help="Decisions such as intra_block_spares=0, or a plan file, to be held against the best plan; may be repeated.",
 )
-@solve_options
+@many_solves_options
 @json_option
 def explain(
     *,

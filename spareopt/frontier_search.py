@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import hypot, inf
@@ -33,8 +33,8 @@ class Found:
     changes: Changes
 
 
-Ask = Callable[[list[float]], list[Found | None]]
-"""Answers to several reaches asked for; None where no plan reaches that far (proven)."""
+Ask = Callable[[list[float]], Iterable[Found | None]]
+"""Answers to several reaches asked for, in their order; None where no plan reaches that far (proven)."""
 
 
 @dataclass
