@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, read_plan_option, read_share, many_solves_options
+from spareopt.cli_options import instance_options, json_option, many_solves_options, read_plan_option, read_share
 from spareopt.errors import InfeasibleError, InputError, StoppedError
 from spareopt.exits import LIMIT_WITH_PLAN, emit
 

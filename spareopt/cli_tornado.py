@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, output_option, many_solves_options
+from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option
 from spareopt.errors import Fault, InputError
 from spareopt.exits import curve_code, finish, written_to
 

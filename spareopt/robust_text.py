@@ -50,8 +50,9 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     if unweighed:
         lines.append(f"Only looked at, without a weight: {listed(sorted(unweighed))}.")
     enumerated, kept = plan.candidates["enumerated"], plan.candidates["kept"]
+    article = "an" if goal.startswith("e") else "a"
     claim = (
-        f"Certificate: no single plan that meets every limit in every scenario has {'an' if goal[0] == 'e' else 'a'} "
+        f"Certificate: no single plan that meets every limit in every scenario has {article} "
         f"{goal} above {certificate.bound:,.1f} baseline GPUs (gap asked: {percent(certificate.gap_asked)}). Of {enumerated:,} choices for "
         f"a zone, {kept:,} are not matched by another in every scenario."
     )
@@ -132,7 +133,8 @@ def _in_every_scenario(comparison: RobustComparison) -> Iterator[object]:
     yield criteria
     if _worst_weighs(comparison):
         yield prose(
-            f"CVaR at {share_text(alpha)} equals the worst: the worst scenario's weight is at least {share_text(alpha)}."
+            f"CVaR at {share_text(alpha)} equals the worst: the worst scenario's weight is at least "
+            f"{share_text(alpha)}."
         )
     yield ""
     titles: tuple[tuple[str, Callable[[ScenarioScore], str]], ...] = (

@@ -395,7 +395,7 @@ def test_commands_print_json_alone_and_write_a_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("of", ["cost", "power"])
 def test_an_interrupted_frontier_keeps_what_is_solved(of: Of, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Proves that Ctrl-C in the third solve leaves the point of those before it: printed, written, exit code 130."""
+    """Proves that Ctrl-C in the third solve leaves the points of those before it: printed, written, exit code 130."""
     real, calls = optimise.solve, []
 
     def solve(instance: Instance, **options: Any) -> Any:
@@ -410,7 +410,7 @@ def test_an_interrupted_frontier_keeps_what_is_solved(of: Of, monkeypatch: pytes
     result = CliRunner().invoke(cli.main, arguments)
     assert result.exit_code == 130 and "Interrupted" in result.stdout, result.output
     kept = curve_store.read_frontier(folder)
-    assert kept.interrupted and len(kept.points) == 1 and kept.solves == 2
+    assert kept.interrupted and len(kept.points) == {"cost": 1, "power": 2}[of] and kept.solves == 2
 
 
 @pytest.mark.parametrize(("command", "solves"), [("marginal", 2), ("tornado", 3)])
@@ -465,7 +465,7 @@ def test_tied_inputs_move_together() -> None:
 
 
 def test_a_star_in_an_override_is_every_item() -> None:
-    """Proves that * in --set and on axes equals naming each item, that no match is refused, and so are paths that meet."""
+    """Proves that * equals naming each item, that no match is refused, and so are paths that meet."""
     plain = read_instance("gb200-4x256")
     names = [plan.name for plan in plain.checkpoint_plans]
     starred = read_instance("gb200-4x256", overrides={"checkpoint_plans.*.restart": "2x"})
@@ -473,7 +473,7 @@ def test_a_star_in_an_override_is_every_item() -> None:
     assert starred.resolved() == each.resolved() != plain.resolved()
     lists = read_instance("gb200-4x256", overrides={"designs.*.inter_block_spares": [0, 2]})
     assert all(design.inter_block_spares == (0, 2) for design in lists.designs)
-    with pytest.raises(InputError, match="whatever . stands for"):
+    with pytest.raises(InputError, match="no item has this field"):
         read_instance("gb200-4x256", overrides={"checkpoint_plans.*.restrat": "2x"})
     with pytest.raises(InputError, match="name the same field"):
         parse_axis("failures.*.mtbf,failures.tray.mtbf=0.5x,2x")
