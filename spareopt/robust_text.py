@@ -53,8 +53,8 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     article = "an" if goal.startswith("e") else "a"
     claim = (
         f"Certificate: no single plan that meets every limit in every scenario has {article} "
-        f"{goal} above {certificate.bound:,.1f} baseline GPUs (gap asked: {percent(certificate.gap_asked)}). Of {enumerated:,} choices for "
-        f"a zone, {kept:,} are not matched by another in every scenario."
+        f"{goal} above {certificate.bound:,.1f} baseline GPUs (gap asked: {percent(certificate.gap_asked)}). "
+        f"Of {enumerated:,} choices for a zone, {kept:,} are not matched by another in every scenario."
     )
     return render(
         *map(prose, lines),
