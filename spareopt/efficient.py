@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -143,9 +143,11 @@ def frontier(
         verify(curve, tracing.ask)
     except (StoppedError, KeyboardInterrupt):
         interrupted = True
+        if not curve.found and tracing.top is not None:
+            curve.found.append(tracing.top)
         if not curve.found:
             raise StoppedError("interrupted before the frontier had any point") from None
-        least = least or lowest * tracing.most
+        least = least or lowest * max(point.plan.evaluation.goodput for point in curve.found)
     found = curve.points()
     found = found if of == "cost" else found[::-1]
     return Frontier(
@@ -186,8 +188,8 @@ class _Tracing:
     solves: int = 0
     expected: int = 0
     """About how many solves there will be."""
-    most: float = 0.0
-    """The most goodput."""
+    top: Found | None = None
+    """The plan of the most goodput."""
 
     def ask(self, reaches: list[float]) -> Iterator[Found | None]:
         """Answer questions of the search, each as soon as it is solved.  Raises LimitError, StoppedError."""
@@ -204,8 +206,9 @@ class _Tracing:
         if most is None:
             raise (LimitError if answer.status == "no plan in time" else InfeasibleError)(answer.why)
         goodput, bound = most.evaluation.goodput, most.certificate.bound
-        self.most = goodput
         if self.of == "cost":
+            self.top = self._found(goodput, most, question(self.of, goodput, self.instance.currency))
+            self.top = replace(self.top, bound=inf)  # nothing is proven of its cost
             curve.learn(bound * (1 + SMALLEST_STEP), None)
             for reach, end in zip(asked := [goodput, lowest * goodput], self.ask(asked), strict=True):
                 if end is not None:
