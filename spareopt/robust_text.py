@@ -82,7 +82,7 @@ def _label(plan: ComparedPlan, comparison: RobustComparison) -> str:
 
 def _plans(comparison: RobustComparison) -> Table:
     """What each plan is; one that is the same as a plan above says so."""
-    table = plain_table("  plan", "zones", "checkpoint plan", left=("  plan", "zones", "checkpoint plan"))
+    table = plain_table("  plan", "zones", "checkpoints", left=("  plan", "zones", "checkpoints"))
     table.columns[0].no_wrap = True
     known: list[ComparedPlan] = []
     for plan in comparison.plans:
