@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from spareopt.errors import InfeasibleError, LimitError, SolverError, StoppedError
@@ -50,12 +51,13 @@ def ask_around(asked: Sequence[WhatIf], options: SolveOptions, on_count: OnCount
     On Ctrl-C there are fewer answers.  Raises InfeasibleError, LimitError or StoppedError where there is no such plan.
     """
     got: list[Answer] = []
-    for result in ask(asked, options):
-        if result.status == "interrupted":
-            break
-        got.append(result)
-        if on_count is not None:
-            on_count(len(got), len(asked))
+    with suppress(KeyboardInterrupt):  # between two solves
+        for result in ask(asked, options):
+            if result.status == "interrupted":
+                break
+            got.append(result)
+            if on_count is not None:
+                on_count(len(got), len(asked))
     if not got:
         raise StoppedError("interrupted before the plan to compare with was found")
     if got[0].plan is None:

@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 from typing import Any, Literal
 
 from spareopt import units
 from spareopt.errors import Fault, InputError
-from spareopt.overrides import canonical
+from spareopt.overrides import canonical, meeting
 from spareopt.settings import NO_SCENARIO, SCENARIO, read_value
 from spareopt.what_if import Changes
 from spareopt.yaml_source import brief, flow
@@ -70,6 +70,8 @@ def parse_axis(text: str, option: str = "axis") -> Axis:
         raise InputError(option, [Fault("", f"expected {GRAMMAR}, got {text!r}")])
     if twice := _twice(paths):
         raise refuse(f"{twice} is given twice; keep one of them")
+    if met := _meet(paths):
+        raise refuse(f"{met[0]} and {met[1]} name the same field; keep one of them")
     if SCENARIO in paths and len(paths) > 1:
         raise refuse(f"{SCENARIO} can't be tied to other paths; give it an axis of its own")
     pieces = _split(right, ",")
@@ -112,6 +114,8 @@ def grid(axes: Sequence[Axis], data: Mapping[str, Any] | None = None) -> list[Ch
         if (other, first) != (place, path):
             message = f"names the same input as {first}, so it is given twice; keep one of them"
             raise InputError("axes", [Fault(path, message)])
+    if met := _meet([path for axis in axes for path in axis.paths]):
+        raise InputError("axes", [Fault(met[1], f"names a field of {met[0]} too, on another axis; keep one of them")])
     points = product(*([axis.changes(value) for value in axis.values] for axis in axes))
     return [{path: value for part in point for path, value in part.items()} for point in points]
 
@@ -131,6 +135,10 @@ def check_values(axes: Sequence[Axis], found: Sequence[str]) -> None:
             if (same := first.setdefault(tuple(line), value)) != value:
                 message = f"the values {axis.texts[same]} and {axis.texts[value]} come to the same; keep one of them"
                 raise InputError("axes", [Fault(axis.label, message)])
+
+
+def _meet(paths: Sequence[str]) -> tuple[str, str] | None:
+    return next((pair for pair in combinations(paths, 2) if meeting(*pair)), None)
 
 
 def _twice(words: Iterable[str]) -> str | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, output_option, read_share, solve_options
+from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option, read_share
 from spareopt.exits import curve_code, finish, written_to
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 @click.option(
     "--points",
     type=click.IntRange(2, 1000),
-    default=9,
+    default=5,
     show_default=True,
     metavar="N",
-    help="Points of the curve; both ends first, then where it is emptiest.",
+    help="Points of the curve, both ends among them: these first, then where it is emptiest.",
 )
 @click.option(
     "--lowest",
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     metavar="SHARE",
     help="Where the curve begins, as a share of the most goodput.",
 )
-@solve_options
+@many_solves_options
 @output_option("the points, their table and a picture")
 @json_option
 def frontier(
@@ -59,12 +59,12 @@ def frontier(
     from spareopt.progress import SolvesLine  # noqa: PLC0415
 
     share = read_share("--lowest", lowest)
-    with SolvesLine() as line:
+    with SolvesLine(about=True) as line:
         result = traced(instance, of, points=points, lowest=share, on_count=line.show, **options)
     finish(
         result,
         lambda: curve_text.frontier_text(result, instance),
-        lambda folder: written_to(folder) + _next_step(result, given),
+        lambda folder: written_to(folder) + _next_step(result, instance, given),
         as_json=as_json,
         output=output,
         write=lambda folder: curve_store.write_curve(result, folder),
@@ -73,10 +73,10 @@ def frontier(
     )
 
 
-def _next_step(result: Frontier, given: str) -> str:
-    from spareopt.yaml_source import flow  # noqa: PLC0415
+def _next_step(result: Frontier, instance: Instance, given: str) -> str:
+    from spareopt.curve_text import settings_of  # noqa: PLC0415
 
     points = result.points
     chosen = next((point for point in points if point.knee), points[len(points) // 2])
-    settings = " ".join(f"--set {shlex.quote(f'{path}={flow(value)}')}" for path, value in chosen.changes.items())
-    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given} {settings}"
+    settings = "".join(f" --set {shlex.quote(text)}" for text in settings_of(chosen, result.of, instance))
+    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given}{settings}"

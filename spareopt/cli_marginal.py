@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @solve_options_with(
     1e-6,
     "Relative gap to prove; tight, so that a difference is no noise.",
-    "Stop each solve after so many seconds; the intervals say what is then known.",
+    "For each solve: stop it after so many seconds; the intervals say what is then known.",
 )
 @output_option("the values and their table")
 @json_option

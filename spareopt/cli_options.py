@@ -105,6 +105,9 @@ def solve_options_with(
 
 
 solve_options = solve_options_with()
+EACH_SOLVE = "For each solve: stop it after so many seconds with the best plan found."
+many_solves_options = solve_options_with(limit_help=EACH_SOLVE)
+"""The same where a command solves many times."""
 plan_option = click.option(
     "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import Finite, instance_options, json_option, output_option, solve_options
+from spareopt.cli_options import Finite, instance_options, json_option, many_solves_options, output_option
 from spareopt.errors import Fault, InputError
 from spareopt.exits import finish, proof_code, written_to
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     metavar="ALPHA",
     help="The worst share of the weight that cvar looks at.",
 )
-@solve_options
+@many_solves_options
 @output_option("the plan and the comparison")
 @json_option
 def robust(

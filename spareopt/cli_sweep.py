@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, solve_options, typed_again
+from spareopt.cli_options import instance_options, json_option, many_solves_options, typed_again
 from spareopt.errors import Fault, InputError
 from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN, written_to
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     help="PATH[,PATH...]=VALUE,VALUE,... or =LOW:HIGH:COUNT[:log], such as limits.capital=0.8x:1.2x:9 or "
     "scenario=none,half-mtbf; each one more is another axis of the grid.",
 )
-@solve_options
+@many_solves_options
 @click.option("-o", "--output", metavar="FOLDER", help="Write the tables and every plan to a new folder.")
 @click.option(
     "--processes",

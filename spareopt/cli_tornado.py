@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, output_option, solve_options
+from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option
 from spareopt.errors import Fault, InputError
 from spareopt.exits import curve_code, finish, written_to
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     "--input",
     "inputs",
     multiple=True,
-    metavar="PATH=LOW:HIGH",
+    metavar="PATH[,PATH...]=LOW:HIGH",
     help='An input and its ends, such as failures.tray.mtbf=0.5x:2x or "checkpoint_plans.*.restart=5 min:20 min"; '
-    "may be repeated; then no others are shown.",
+    "tied paths move together; may be repeated; then no others are shown.",
 )
-@solve_options
+@many_solves_options
 @output_option("the bars, their table and a picture")
 @json_option
 def tornado(

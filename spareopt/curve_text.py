@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spareopt import units
-from spareopt.efficient import Frontier, FrontierPoint
+from spareopt.efficient import Frontier, FrontierPoint, Of
 from spareopt.exposure import ROUNDING, Tornado, TornadoEnd
 from spareopt.instance import Instance
 from spareopt.marginal import MarginalStep, MarginalValues
 from spareopt.plan import PROVEN
 from spareopt.score_text import limit_name
 from spareopt.wording import (
+    WIDTH,
     applied_text,
     counted,
     maybe,
@@ -27,6 +28,7 @@ from spareopt.wording import (
 
 HALF_BAR = 20
 PLOT = 44
+"""The widest that the picture of a frontier is."""
 
 
 def frontier_text(result: Frontier, instance: Instance) -> str:
@@ -41,17 +43,23 @@ def frontier_text(result: Frontier, instance: Instance) -> str:
     )  # fmt: skip
     resources = [point.resource for point in result.points]
     low, wide = min(resources), max(resources) - min(resources)
-    for point in result.points:
-        place = round((point.resource - low) / wide * (PLOT - 1)) if wide else 0
-        out.add_row(
+    rows = [
+        [
             f"{point.goodput:,.1f}",
             _amount(of, point.resource, money),
             *([maybe(point.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money)) or ""]
               if of != "cost" else []),
             maybe(point.resource_per_gpu, lambda v: _amount(of, v, money)) or "",
             _marks(point),
-            " " * place + "●",
-        )  # fmt: skip
+        ]
+        for point in result.points
+    ]  # fmt: skip
+    heads = [str(column.header) for column in out.columns]
+    taken = sum(max(map(len, texts)) + 2 for texts in zip(heads, *rows, strict=False))
+    plot = max(1, min(PLOT, WIDTH - taken))
+    for point, row in zip(result.points, rows, strict=True):
+        place = round((point.resource - low) / wide * (plot - 1)) if wide else 0
+        out.add_row(*row, " " * place + "●")
     notes = [_proof(result)]
     notes.append(
         "unsupported: below the concave hull of these points, so no weighting finds it."
@@ -64,6 +72,19 @@ def frontier_text(result: Frontier, instance: Instance) -> str:
     if len(result.points) == 1:
         notes.append(f"One plan is best in both: nothing is to be traded between goodput and {_resource_name(of)}.")
     return render(*map(prose, lines), "", out, "", *map(prose, notes))
+
+
+def settings_of(point: FrontierPoint, of: Of, instance: Instance) -> list[str]:
+    """What finds a point again, as one would type it after ``--set``: rounded so that its plan stays within."""
+    objective, money = instance.objective, instance.currency
+    if of == "cost":
+        target = units.rounded(point.goodput, up=False)
+        if objective.kind == "cost":
+            return [f"objective.goodput_target={target}"]
+        return [f"objective={{kind: cost, goodput_target: {target}}}"]
+    plain = objective.kind == "goodput"
+    path, kind = ("limits.capital", units.MONEY) if of == "capital" else ("limits.it_power", units.POWER)
+    return [*([] if plain else ["objective={kind: goodput}"]), f"{path}={units.typed(point.resource, kind, money)}"]
 
 
 def _resource_name(of: str) -> str:
@@ -90,7 +111,8 @@ def _proof(result: Frontier) -> str:
     head = "Interrupted: each" if result.interrupted else "Each"
     return (
         f"{head} point is efficient within {' and '.join(parts)}; {between}. The curve was asked for from "
-        f"{result.lowest_goodput:,.0f} baseline GPUs on; {result.solves} solves."
+        f"{result.lowest_goodput:,.0f} baseline GPUs on; {result.solves} solves, each within the gap asked, "
+        f"{percent(float(result.provenance.options['gap']))}."
     )
 
 
@@ -144,6 +166,13 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
         notes.append('Changes are in the objective; "saves" is money per year at today\'s goodput.')
     if any(not step.told for item in result.values for step in (item.better, item.worse) if step):
         notes.append("≈ 0: below what the proofs can tell; a smaller --gap may tell more.")
+    limits = [item for item in result.values if item.kind == "limit"]
+    if result.at_the_edge and any(not item.better.change for item in limits if item.better.change is not None):
+        notes.append(
+            f"The plan stands at the edge of the choices ({'; '.join(result.at_the_edge)}). Where one step more of a "
+            "limit is worth 0, that may be because the choices end there, not because the limit is worth nothing: "
+            "offer more, and ask again."
+        )
     if result.interrupted:
         notes.append("Interrupted: the rest is missing.")
     return render(*map(prose, lines), "", out, "", *map(prose, notes))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from spareopt import units
-from spareopt.asking import ask
+from spareopt.asking import OnCount, ask
 from spareopt.candidates import enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
@@ -26,8 +26,7 @@ from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 Of = Literal["cost", "capital", "power"]
-OnCount = Callable[[int], None]
-POINTS = 9
+POINTS = 5
 LOWEST = 0.5
 SMALLEST_STEP = 1e-7  # relative; above the tolerance of limits, or a step would change nothing
 END_HALVINGS = 7
@@ -119,11 +118,12 @@ def frontier(
     """The efficient frontier of goodput against cost per year, capital or IT power.  Limits of the instance stay.
 
     The ends come first: the most goodput, and the least of the resource with at least ``lowest`` of it (a share); then
-    points where the curve is emptiest, at most about ``points`` of them.  Each is the optimum of its own question (the
+    points where the curve is emptiest, at most ``points`` with the ends.  Each is the optimum of its own question (the
     least cost of a goodput, or the most goodput within a cap), checked one step (the gap asked) beyond: see
     :class:`FrontierPoint` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``
-    and ``model`` are as in :func:`spareopt.solve`; ``on_count`` is told how many solves are done.  Raises InputError,
-    InfeasibleError, LimitError, StoppedError.
+    and ``model`` are as in :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many: an
+    estimate.  On Ctrl-C the points found so far are the result.  Raises InputError, InfeasibleError, LimitError,
+    StoppedError (no point yet).
     """
     if points < 2:
         raise ValueError(f"points: expected at least 2, got {points}")
@@ -135,13 +135,19 @@ def frontier(
     curve = Curve(max(options.gap, SMALLEST_STEP))
     complete, interrupted, least = False, False, 0.0
     try:
-        least = tracing.ends(curve, lowest)
+        tracing.expected = (3 if of == "cost" else 4) + 2 * points - 2
+        least = tracing.ends(curve, lowest, points)
+        tracing.expected = tracing.solves + 2 * points - len(curve.found) - 1
         complete = trace(curve, tracing.ask, points)
+        tracing.expected = tracing.solves + len(curve.points()) - 1
         verify(curve, tracing.ask)
-    except StoppedError:
+    except (StoppedError, KeyboardInterrupt):
         interrupted = True
+        if not curve.found and tracing.top is not None:
+            curve.found.append(tracing.top)
         if not curve.found:
-            raise
+            raise StoppedError("interrupted before the frontier had any point") from None
+        least = least or lowest * max(point.plan.evaluation.goodput for point in curve.found)
     found = curve.points()
     found = found if of == "cost" else found[::-1]
     return Frontier(
@@ -180,25 +186,29 @@ class _Tracing:
     options: SolveOptions
     on_count: OnCount | None
     solves: int = 0
+    expected: int = 0
+    """About how many solves there will be."""
+    top: Found | None = None
+    """The plan of the most goodput."""
 
-    def ask(self, reaches: list[float]) -> list[Found | None]:
-        """Answer questions of the search."""
+    def ask(self, reaches: list[float]) -> Iterator[Found | None]:
+        """Answer questions of the search, each as soon as it is solved.  Raises LimitError, StoppedError."""
         changes = [question(self.of, reach, self.instance.currency) for reach in reaches]
-        plans = self._solve(changes)
-        found = [
-            None if plan is None else self._found(reach, plan, change)
-            for reach, plan, change in zip(reaches, plans, changes, strict=True)
-        ]
-        return self._without_ties(found) if self.of == "cost" else found
+        for reach, change, answer in zip(reaches, changes, self._answers(changes), strict=True):
+            if answer.status == "no plan in time":
+                raise LimitError(f"a point of the frontier was not found in time: {answer.why}")
+            yield None if answer.plan is None else self._found(reach, answer.plan, change)
 
-    def ends(self, curve: Curve, lowest: float) -> float:
-        """Find both ends; the least goodput of interest."""
+    def ends(self, curve: Curve, lowest: float, points: int) -> float:
+        """Find both ends, and at most so many points with those on the way; the least goodput of interest."""
         (answer,) = self._answers([{"objective": {"kind": "goodput"}}])
         most = answer.plan
         if most is None:
             raise (LimitError if answer.status == "no plan in time" else InfeasibleError)(answer.why)
         goodput, bound = most.evaluation.goodput, most.certificate.bound
         if self.of == "cost":
+            self.top = self._found(goodput, most, question(self.of, goodput, self.instance.currency))
+            self.top = replace(self.top, bound=inf)  # nothing is proven of its cost
             curve.learn(bound * (1 + SMALLEST_STEP), None)
             for reach, end in zip(asked := [goodput, lowest * goodput], self.ask(asked), strict=True):
                 if end is not None:
@@ -208,11 +218,16 @@ class _Tracing:
         most_end = self._found(-inf, most, {"objective": {"kind": "goodput"}})
         curve.learn(-inf, most_end)
         curve.found.append(most_end)
-        self._low_end(curve, most_end, lowest * goodput)
+        self._low_end(curve, most_end, lowest * goodput, points - 2)
         return lowest * goodput
 
-    def _low_end(self, curve: Curve, top: Found, goodput: float) -> None:
-        """The smallest cap within which a plan has the least goodput of interest, or nearly so."""
+    def _low_end(self, curve: Curve, top: Found, goodput: float, between: int) -> None:
+        """The smallest cap within which a plan has the least goodput of interest, or nearly so.
+
+        Plans found on the way there are points too, as many as may stand ``between`` the ends: the highest of them, as
+        they are the furthest apart.
+        """
+        ends = len(curve.found)
         least = _least(self.instance, FIELDS[self.of], self.options)
         curve.learn(-least * (1 - SMALLEST_STEP), None)
         short, cap = least, least * (1 + 1e-9)
@@ -220,6 +235,7 @@ class _Tracing:
             (answer,) = self.ask([-cap])
             if answer is not None and answer.worth >= goodput:
                 curve.learn(-cap, answer)
+                del curve.found[ends + between :]
                 curve.found.append(answer)
                 if short == least and cap <= least * (1 + 1e-8):
                     return
@@ -237,48 +253,14 @@ class _Tracing:
             return Found(asked, goodput, -resource, -bound, plan, changes)
         return Found(asked, -resource, goodput, bound, plan, changes)
 
-    def _without_ties(self, found: list[Found | None]) -> list[Found | None]:
-        """Plans of least cost may differ in goodput: each gives way to the one with most within the same money."""
-        there = [answer for answer in found if answer is not None]
-        money = self.instance.currency
-        changes = [
-            {
-                "objective": {"kind": "goodput"},
-                "limits.capital": units.write(_known(a.plan.evaluation.capital), units.MONEY, money),
-                "limits.yearly_cost": units.write(
-                    _known(a.plan.evaluation.yearly_cost), units.MONEY_PER_YEAR, money
-                ),
-            }
-            for a in there
-        ]  # fmt: skip
-        better: dict[int, Found] = {}
-        for answer, plan in zip(there, self._solve(changes), strict=True):
-            if plan is None:
-                continue
-            goodput, cost = plan.evaluation.goodput, _known(plan.evaluation.cost_per_year)
-            if goodput > answer.reach and cost <= -answer.worth:
-                better[id(answer)] = Found(answer.asked, goodput, -cost, answer.bound, plan, answer.changes)
-        return [None if answer is None else better.get(id(answer), answer) for answer in found]
-
-    def _solve(self, changes: Sequence[Changes]) -> list[Plan | None]:
-        """The plans of several questions; None where there is none, proven.  Raises LimitError, StoppedError."""
-        plans = []
-        for answer in self._answers(changes):
-            if answer.status == "no plan in time":
-                raise LimitError(f"a point of the frontier was not found in time: {answer.why}")
-            plans.append(answer.plan)
-        return plans
-
-    def _answers(self, changes: Sequence[Changes]) -> list[Answer]:
-        result = []
+    def _answers(self, changes: Sequence[Changes]) -> Iterator[Answer]:
         for answer in ask(what_ifs(self.instance, changes), self.options):
             if answer.status == "interrupted":
                 raise StoppedError("interrupted before the frontier had any point")
             self.solves += 1
             if self.on_count is not None:
-                self.on_count(self.solves)
-            result.append(answer)
-        return result
+                self.on_count(self.solves, max(self.expected, self.solves))
+            yield answer
 
 
 def question(of: Of, reach: float, currency: str) -> dict[str, object]:

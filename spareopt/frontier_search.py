@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import hypot, inf
@@ -33,8 +33,8 @@ class Found:
     changes: Changes
 
 
-Ask = Callable[[list[float]], list[Found | None]]
-"""Answers to several reaches asked for; None where no plan reaches that far (proven)."""
+Ask = Callable[[list[float]], Iterable[Found | None]]
+"""Answers to several reaches asked for, in their order; None where no plan reaches that far (proven)."""
 
 
 @dataclass
@@ -69,10 +69,12 @@ class Curve:
         empty = [asked for asked in tries if asked < right.reach]
         return min([right.reach, *empty]), len(empty)
 
-    def worth_within(self, point: Found) -> float:
-        """The relative worth that a plan which reaches as far may have beyond the point's."""
+    def worth_within(self, point: Found) -> float | None:
+        """The relative worth that a plan which reaches as far may have beyond the point's; None without a proof."""
         slack = SAME * abs(point.reach)
-        best = min(bound for asked, _, bound in self.facts if asked <= point.reach + slack)
+        best = min((bound for asked, _, bound in self.facts if asked <= point.reach + slack), default=inf)
+        if best == inf:
+            return None
         return max(0.0, best - point.worth) / abs(point.worth)
 
     def reach_within(self, point: Found) -> float | None:

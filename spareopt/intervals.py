@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from typing import Any, Literal
 from spareopt import units
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
-from spareopt.overrides import OverrideError, first_key, value_at
+from spareopt.overrides import OverrideError, fields_of, steps, value_at, walk
 from spareopt.reading import read_instance
 from spareopt.what_if import changed
 
@@ -45,7 +45,7 @@ USUAL = (
 
 @dataclass(frozen=True)
 class Input:
-    """An uncertain input: its path, the fields that it stands for, and its two ends."""
+    """An uncertain input: its path (or tied ones, with commas), the fields that it stands for, and its two ends."""
 
     path: str
     fields: tuple[str, ...]
@@ -55,51 +55,6 @@ class Input:
     def changes(self, end: int) -> dict[str, Any]:
         """The changes that set the input to its low (0) or high (1) end."""
         return dict.fromkeys(self.fields, self.ends[end])
-
-
-def fields_of(data: Mapping[str, Any], path: str) -> tuple[str, ...]:
-    """The fields that a path stands for, ``*`` being any item that has the rest of it.  Raises OverrideError.
-
-    ``data`` is plain instance data.  A path without ``*`` stands for itself, whether or not anything is there.
-    """
-    parts = path.split(".")
-    if "*" not in parts:
-        return (path,)
-    found = tuple(".".join(field) for field in _walk(data, parts))
-    if not found:
-        raise OverrideError(path, "no item has this field, whatever * stands for; check the rest of the path")
-    return found
-
-
-def _walk(node: Any, parts: list[str]) -> Iterator[tuple[str, ...]]:
-    if not parts:
-        if node is not None and not isinstance(node, dict | list | bool):
-            yield ()
-        return
-    for key, item, rest in _steps(node, parts):
-        for below in _walk(item, rest):
-            yield (key, *below)
-
-
-def _steps(node: Any, parts: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
-    """The key, what it leads to and the rest of the path, for each way that the path may go on."""
-    if isinstance(node, list):
-        names = [str(item.get("name", i)) if isinstance(item, dict) else str(i) for i, item in enumerate(node)]
-        items = dict(zip(names, node, strict=True))
-    elif isinstance(node, dict):
-        items = {str(key): item for key, item in node.items()}
-    else:
-        return
-    if parts[0] == "*":
-        yield from ((key, item, parts[1:]) for key, item in items.items())
-        return
-    key, rest = first_key(node, parts)
-    if key in items:
-        yield key, items[key], rest
-    elif key == "mtbf" and "rate" in items:  # each other's inverse: an override of one changes the other
-        yield key, items["rate"], rest
-    elif key == "rate" and "mtbf" in items:
-        yield key, items["mtbf"], rest
 
 
 def uncertain_inputs(instance: Instance, given: Mapping[str, tuple[Any, Any]] | None = None) -> list[Input]:
@@ -126,14 +81,14 @@ def _plain(field: str) -> str:
 
 def _present(data: Mapping[str, Any], path: str) -> list[str]:
     """The fields of a usual input that an instance has, zeros left out: a multiple of nothing is nothing."""
-    fields = [".".join(field) for field in _walk(data, path.split("."))]
+    fields = [".".join(field) for field in walk(data, path.split("."))]
     return [field for field in fields if _number(data, field) != 0]
 
 
 def _number(data: Any, field: str) -> float | None:
     parts, node = field.split("."), data
     while parts:
-        step = next(_steps(node, parts), None)
+        step = next(steps(node, parts), None)
         if step is None:
             return None
         _, node, parts = step
@@ -144,20 +99,25 @@ def _number(data: Any, field: str) -> float | None:
 
 
 def _checked(instance: Instance, data: Mapping[str, Any], path: str, ends: tuple[Any, Any], origin: Origin) -> Input:
+    where = f"{instance.name} (interval of {path})"
+    tied = [part.strip() for part in path.split(",")]
     try:
-        result = Input(path, fields_of(data, path), (ends[0], ends[1]), origin)
+        fields = [field for part in tied for field in fields_of(data, part)]
     except OverrideError as error:
-        raise InputError(f"{instance.name} (interval of {path})", [error.fault]) from None
+        raise InputError(where, [error.fault]) from None
+    if twice := next((field for field in fields if fields.count(field) > 1), None):
+        raise InputError(where, [Fault(twice, "is named twice by the tied paths; keep one of them")])
+    result = Input(path, tuple(fields), (ends[0], ends[1]), origin)
     low, high = (changed(instance, result.changes(end)).resolved() for end in (0, 1))
     for field in result.fields:
         for value in (value_at(place, field) for place in (instance.resolved(), low, high)):
             if not _is_number(value):
                 message = f"expected an input that is a number or a quantity, got {value!r:.60}; name another"
-                raise InputError(f"{instance.name} (interval of {path})", [Fault(field, message)])
+                raise InputError(where, [Fault(field, message)])
     if low == high:
         texts = " and ".join("null" if end is None else str(end) for end in ends)
         message = f"both ends come to the same, {texts}; expected two that differ, such as 0.5x and 2x"
-        raise InputError(f"{instance.name} (interval of {path})", [Fault(path, message)])
+        raise InputError(where, [Fault(path, message)])
     return result
 
 

@@ -9,9 +9,9 @@ import pandas as pd
 
 from spareopt import units
 from spareopt.asking import OnCount, ask_around
+from spareopt.decisions import at_the_edge
 from spareopt.instance import Instance
-from spareopt.intervals import fields_of
-from spareopt.overrides import OverrideError
+from spareopt.overrides import OverrideError, fields_of
 from spareopt.plan import Certificate, Plan, Provenance, provenance_of
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
@@ -71,7 +71,7 @@ class MarginalValue(Frozen):
     unit: str
     better: MarginalStep
     worse: MarginalStep | None
-    """None where a step for the worse makes no sense, such as from one crew to none."""
+    """None where a step for the worse makes no sense, such as from one crew to none, or was not reached."""
 
 
 class MarginalValues(Result):
@@ -84,6 +84,8 @@ class MarginalValues(Result):
     """Of the plan that all steps are compared with."""
     cost_per_year: float | None
     values: tuple[MarginalValue, ...]
+    at_the_edge: tuple[str, ...] = ()
+    """Decisions of that plan at an end of what the instance offers: more of a limit may be worth 0 for that alone."""
     interrupted: bool
     provenance: Provenance
 
@@ -156,7 +158,7 @@ def marginal_values(
         number = 1 if step.worse is None else 2
         mine = got[place : place + number]
         place += number
-        if len(mine) < number:
+        if not mine:
             break
         values.append(
             MarginalValue(
@@ -164,7 +166,9 @@ def marginal_values(
                 kind=step.kind,
                 unit=step.unit,
                 better=_compared(base, mine[0], step, step.better, +1),
-                worse=None if step.worse is None else _compared(base, mine[1], step, step.worse, -1),
+                worse=None
+                if step.worse is None or len(mine) < number
+                else _compared(base, mine[1], step, step.worse, -1),
             )
         )
     return MarginalValues(
@@ -172,6 +176,7 @@ def marginal_values(
         certificate=base.certificate,
         cost_per_year=base.evaluation.cost_per_year,
         values=tuple(values),
+        at_the_edge=tuple(at_the_edge(instance, base.decisions)),
         interrupted=len(got) < len(asked),
         provenance=provenance_of(
             instance,

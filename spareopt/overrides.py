@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from spareopt.record import all_records
 
 _MULTIPLE = re.compile(r"\s*([0-9.eE+-]+)\s*x\s*")
 _LEADING_NUMBER = re.compile(rf"\s*({units.NUMBER})(.*)", re.DOTALL)
+ANY = "*"
 _INVERSE = {"mtbf": "rate", "rate": "mtbf"}
 
 
@@ -29,13 +30,19 @@ class OverrideError(ValueError):
 def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
     """Set ``path`` (such as ``limits.capital`` or ``zones.main.racks``) of plain instance data in place.
 
-    Items of a list are named by their ``name`` or their place.  A value such as ``"0.5x"`` multiplies the number
+    Items of a list are named by their ``name`` or their place; ``*`` stands for every item of a list or a mapping that
+    has the rest of the path.  A value such as ``"0.5x"`` multiplies the number
     that stands there; ``mtbf`` and ``rate`` are each other's inverse, so either may be multiplied.  ``None`` takes
     an optional field or an item of a list out.  Raises OverrideError where the path leads nowhere.
     """
     parts = [part for part in path.split(".") if part]
     if not parts:
         raise OverrideError(path, "expected a path such as limits.capital")
+    if ANY in parts:
+        numbers = isinstance(value, str) and _MULTIPLE.fullmatch(value) is not None
+        for field in reversed(fields_of(data, path, numbers=numbers)):  # from the last: an item may be taken out
+            apply_override(data, field, value)
+        return
     node: Any = data
     done: list[str] = []
     while True:
@@ -59,11 +66,70 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
         raise OverrideError(path, f"{'.'.join(done)} holds a single value, not fields")
 
 
+def fields_of(data: Mapping[str, Any], path: str, *, numbers: bool = True) -> tuple[str, ...]:
+    """The fields that a path stands for, ``*`` being any item that has the rest of it.  Raises OverrideError.
+
+    ``data`` is plain instance data.  With ``numbers`` only fields that hold a single value count, as a multiple asks
+    for, else any that is stated.  A path without ``*`` stands for itself, whether or not anything is there.
+    """
+    parts = [part for part in path.split(".") if part]
+    if ANY not in parts:
+        return (path,)
+    found = tuple(".".join(field) for field in walk(data, parts, numbers=numbers))
+    if not found:
+        raise OverrideError(path, "no item has this field, whatever * stands for; check the rest of the path")
+    return found
+
+
+def walk(node: Any, parts: list[str], *, numbers: bool = True) -> Iterator[tuple[str, ...]]:
+    """The fields below a node that a path with ``*`` leads to."""
+    if not parts:
+        if node is not None and not (numbers and isinstance(node, dict | list | bool)):
+            yield ()
+        return
+    for key, item, rest in steps(node, parts):
+        for below in walk(item, rest, numbers=numbers):
+            yield (key, *below)
+
+
+def steps(node: Any, parts: list[str]) -> Iterator[tuple[str, Any, list[str]]]:
+    """The key, what it leads to and the rest of the path, for each way that the path may go on."""
+    if isinstance(node, list):
+        names = [str(item.get("name", i)) if isinstance(item, dict) else str(i) for i, item in enumerate(node)]
+        items = dict(zip(names, node, strict=True))
+    elif isinstance(node, dict):
+        items = {str(key): item for key, item in node.items()}
+    else:
+        return
+    if parts[0] == ANY:
+        yield from ((key, item, parts[1:]) for key, item in items.items())
+        return
+    key, rest = first_key(node, parts)
+    if key in items:
+        yield key, items[key], rest
+    elif key == "mtbf" and "rate" in items:  # each other's inverse: an override of one changes the other
+        yield key, items["rate"], rest
+    elif key == "rate" and "mtbf" in items:
+        yield key, items["mtbf"], rest
+
+
+def meeting(first: str, second: str) -> bool:
+    """Whether two paths may lead to the same field, as ``failures.*.mtbf`` and ``failures.tray.mtbf`` do."""
+    one, other = first.split("."), second.split(".")
+    return len(one) == len(other) and all(a == b or ANY in (a, b) for a, b in zip(one, other, strict=True))
+
+
 def value_at(data: dict[str, Any], path: str) -> Any:
-    """What stands at a path of plain instance data; None where nothing does.
+    """What stands at a path of plain instance data; None where nothing does, or not the same at all that ``*`` means.
 
     An mtbf that is stated as a rate, and the other way round, is given as its inverse.
     """
+    if ANY in path.split("."):
+        try:
+            values = [value_at(data, field) for field in fields_of(data, path, numbers=False)]
+        except OverrideError:
+            return None
+        return values[0] if all(value == values[0] for value in values) else None
     node: Any = data
     parts = [part for part in path.split(".") if part]
     while parts:

@@ -100,12 +100,15 @@ class ReplicationsLine(StatusLine):
 class SolvesLine(StatusLine):
     """Where a run of several solves stands."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, about: bool = False) -> None:
         super().__init__(LINE_EVERY)
+        self._about = "about " if about else ""
 
-    def show(self, done: int, total: int | None = None) -> None:
-        """Show how many solves are done, and of how many if that is known."""
-        self.say(f"{done} solves done" if total is None else f"{done} of {total} solves done", self.elapsed())
+    def show(self, done: int, total: int) -> None:
+        """Show how many solves are done, of how many (or ``about`` how many), and how long the others will take."""
+        left = self.elapsed() / done * (total - done)
+        text = f"{done} of {self._about}{total} solves done"
+        self.say(text + (f", about {left:,.0f} s left" if done < total else ""), self.elapsed())
 
 
 class CellsLine(StatusLine):

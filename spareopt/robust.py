@@ -141,8 +141,8 @@ def solve_robust(
     to 1; any other name to a pair of its weight and its changes (dotted path: value).  Every decision is the same in
     all scenarios; only the period of a checkpoint plan with ``period: best`` follows the fault rate.  Every limit must
     hold in every scenario, as that scenario states it.  ``criterion``: "expected" goodput, the "worst" scenario's, or
-    "cvar", the mean over the worst share ``alpha`` of the weight.  ``gap``, ``time_limit`` (s, for everything),
-    ``seed`` and ``model`` are as in :func:`spareopt.solve`.
+    "cvar", the mean over the worst share ``alpha`` of the weight.  ``gap``, ``time_limit`` (of each solve, in
+    seconds), ``seed`` and ``model`` are as in :func:`spareopt.solve`.
 
     Raises InputError for weights, scenarios and objectives that can't be used, InfeasibleError where a scenario has no
     plan or no plan meets the limits of all, LimitError or StoppedError where none was found in time, SolverError.
@@ -205,25 +205,25 @@ class _Study:
         if not 0 <= gap < 1:
             raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
         self.instance, self.alpha, self.gap, self.seed, self.model = instance, alpha, gap, seed, model
-        self.clock = Clock(time_limit)
+        self.time_limit, self.clock = time_limit, Clock(None)
         self.report: OnProgress = on_progress or (lambda _: None)
         self.scenarios = weighted_scenarios(instance, weights)
         self.looked_at = [] if NOMINAL in weights else [nominal(instance)]
         checked_goal([*self.scenarios, *self.looked_at])
         self.own = {scenario.name: self._own(scenario) for scenario in self.scenarios}
-        self.table: Table = common_table(self.scenarios, model, self.report, self.clock)
+        self.table: Table = common_table(self.scenarios, model, self.report, Clock(time_limit))
         self.found: dict[Criterion, _Searched] = {}
 
     def _own(self, scenario: Weighted) -> Plan:
         """The best plan of one scenario alone."""
 
-        tell, before, left = named(self.report, OWN + scenario.name), self.clock.elapsed(), self.clock.remaining()
+        tell = self._later(named(self.report, OWN + scenario.name))
         options: dict[str, Any] = {"gap": self.gap, "seed": self.seed, "model": self.model}
         try:
             plan = solve(
                 scenario.instance,
-                time_limit=None if left is None else max(1e-3, left),
-                on_progress=lambda progress: tell(replace(progress, seconds=before + progress.seconds)),
+                time_limit=self.time_limit,
+                on_progress=tell,
                 **options,
             )
         except (InfeasibleError, LimitError, StoppedError) as error:
@@ -232,13 +232,19 @@ class _Study:
             raise StoppedError(f"interrupted while scenario {scenario.name} was solved alone")
         return plan
 
+    def _later(self, tell: OnProgress) -> OnProgress:
+        """What is told of one solve, in seconds of them all."""
+        before = self.clock.elapsed()
+        return lambda progress: tell(replace(progress, seconds=before + progress.seconds))
+
     def search(self, criterion: Criterion) -> _Searched:
         """The robust plan of a criterion, not searched twice.  Raises InfeasibleError, LimitError, StoppedError."""
         if criterion in self.found:
             return self.found[criterion]
         measure = Measure(criterion, tuple(s.weight for s in self.scenarios), self._alpha(criterion))
         most = np.array([self.own[s.name].certificate.bound for s in self.scenarios])
-        search = RobustSearch(self.table, measure, most, self.gap, self.seed, self.clock, named(self.report, criterion))
+        tell = self._later(named(self.report, criterion))
+        search = RobustSearch(self.table, measure, most, self.gap, self.seed, Clock(self.time_limit), tell)
         plans = [plan.decisions for plan in self.own.values()] + [f.decisions for f in self.found.values()]
         starts = [choice for choice in map(self.table.position, plans) if choice is not None]
         search.run(starts)
@@ -258,10 +264,10 @@ class _Study:
             )
         if search.status == INTERRUPTED:
             return StoppedError("interrupted before any plan for all scenarios was found")
-        if self.clock.limit is None:
+        if self.time_limit is None:
             return LimitError("every plan tried breaks a limit in a scenario, and it is not proven that all do")
         return LimitError(
-            f"the time limit of {self.clock.limit:g} s was reached before a plan for all scenarios was found"
+            f"the time limit of {self.time_limit:g} s was reached before a plan for all scenarios was found"
         )
 
     def _clash(self) -> str:
@@ -298,7 +304,7 @@ class _Study:
                     f"{score.goodput!r}; please report this"
                 )
         changes = {s.name: {"weight": s.weight, "changes": dict(s.changes)} for s in self.scenarios}
-        options = {"gap": self.gap, "time_limit_s": self.clock.limit, "model": self.model, "scenarios": changes}
+        options = {"gap": self.gap, "time_limit_s": self.time_limit, "model": self.model, "scenarios": changes}
         return RobustPlan(
             decisions=found.decisions,
             certificate=RobustCertificate(

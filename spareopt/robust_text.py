@@ -13,6 +13,7 @@ from spareopt.plan import PROVEN
 from spareopt.robust import ComparedPlan, RobustComparison, ScenarioScore
 from spareopt.score_text import limit_name
 from spareopt.wording import (
+    PROSE,
     applied_text,
     doubt,
     hundredths,
@@ -49,10 +50,11 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
     if unweighed:
         lines.append(f"Only looked at, without a weight: {listed(sorted(unweighed))}.")
     enumerated, kept = plan.candidates["enumerated"], plan.candidates["kept"]
+    article = "an" if goal.startswith("e") else "a"
     claim = (
-        f"Certificate: no single plan that meets every limit in every scenario has more than {certificate.bound:,.1f} "
-        f"baseline GPUs (gap asked: {percent(certificate.gap_asked)}). Of {enumerated:,} choices for "
-        f"a zone, {kept:,} are not matched by another in every scenario."
+        f"Certificate: no single plan that meets every limit in every scenario has {article} "
+        f"{goal} above {certificate.bound:,.1f} baseline GPUs (gap asked: {percent(certificate.gap_asked)}). "
+        f"Of {enumerated:,} choices for a zone, {kept:,} are not matched by another in every scenario."
     )
     return render(
         *map(prose, lines),
@@ -68,6 +70,7 @@ def robust_text(comparison: RobustComparison, instance: Instance) -> str:
             "Method: every decision is the same in all scenarios; only a checkpoint period that is best follows the "
             "fault rate. Each scenario is scored exactly as spareopt evaluate does."
         ),
+        width=PROSE,
     )
 
 
@@ -79,7 +82,7 @@ def _label(plan: ComparedPlan, comparison: RobustComparison) -> str:
 
 def _plans(comparison: RobustComparison) -> Table:
     """What each plan is; one that is the same as a plan above says so."""
-    table = plain_table("  plan", "zones", "checkpoint plan", left=("  plan", "zones", "checkpoint plan"))
+    table = plain_table("  plan", "zones", "checkpoints", left=("  plan", "zones", "checkpoints"))
     table.columns[0].no_wrap = True
     known: list[ComparedPlan] = []
     for plan in comparison.plans:
@@ -128,6 +131,11 @@ def _in_every_scenario(comparison: RobustComparison) -> Iterator[object]:
         numbers = (BROKEN if x is None else f"{x:,.1f}" for x in (plan.expected, plan.worst, plan.cvar))
         criteria.add_row(_label(plan, comparison), *numbers)
     yield criteria
+    if _worst_weighs(comparison):
+        yield prose(
+            f"CVaR at {share_text(alpha)} equals the worst: the worst scenario's weight is at least "
+            f"{share_text(alpha)}."
+        )
     yield ""
     titles: tuple[tuple[str, Callable[[ScenarioScore], str]], ...] = (
         ("Goodput in each scenario, baseline GPUs", _goodput),
@@ -143,6 +151,18 @@ def _in_every_scenario(comparison: RobustComparison) -> Iterator[object]:
                 table.add_row(_label(plan, comparison), *(show(plan.scores[s]) for s in here))
             yield table
             yield ""
+
+
+def _worst_weighs(comparison: RobustComparison) -> bool:
+    """Whether each plan's worst scenario weighs as much as CVaR looks at, so that CVaR is the worst goodput."""
+    for plan in comparison.plans:
+        weighed = [(s.goodput, s.weight) for s in plan.scores if s.goodput is not None and s.weight is not None]
+        if plan.cvar is None or not weighed:
+            continue
+        worst = min(goodput for goodput, _ in weighed)
+        if sum(weight for goodput, weight in weighed if goodput == worst) < comparison.alpha:
+            return False
+    return True
 
 
 def _goodput(score: ScenarioScore) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 HOURS_PER_YEAR = 8766.0  # 365.25 days
 
@@ -177,6 +178,28 @@ def show(value: float, kind: Kind, currency: str = "USD") -> str:
     if kind is RATE:
         return f"{_digits(value * 24)} per day"
     return f"{_digits(value)} {kind.canonical} per {kind.over}"
+
+
+def typed(value: float, kind: Kind, currency: str = "USD") -> str:
+    """The text of a cap as one would type it, such as "3.744 G$": six digits, rounded up so that the value is within.
+
+    For money and powers.
+    """
+    prefixes = tuple(_MONEY_PREFIX.items()) if kind.canonical == "money" else tuple(_POWER.items())
+    symbol = CURRENCIES[currency] if kind.canonical == "money" else ""
+    name, size = next(((n, s) for n, s in reversed(prefixes) if abs(value) >= s), prefixes[0])
+    number = rounded(value / size, up=True)
+    return f"{number} {name}{symbol}" + (f" per {kind.over}" if kind.over else "")
+
+
+def rounded(value: float, *, up: bool) -> str:
+    """A number in six significant digits, rounded up or down; noise of the last digits of a float counts as none."""
+    exact = Decimal(f"{value:.12g}")
+    if exact == 0:
+        return "0"
+    step = Decimal(1).scaleb(exact.adjusted() - 5)
+    text = f"{exact.quantize(step, ROUND_CEILING if up else ROUND_FLOOR):f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _scaled(value: float, units: tuple[tuple[str, float], ...]) -> str:

@@ -18,9 +18,9 @@ BAR = 40
 Show = Callable[[float], str]
 
 
-def render(*parts: object) -> str:
-    """Rich renderables and strings as plain text."""
-    console = Console(file=StringIO(), width=WIDTH, no_color=True, highlight=False, legacy_windows=False)
+def render(*parts: object, width: int = WIDTH) -> str:
+    """Rich renderables and strings as plain text, tables at most so wide."""
+    console = Console(file=StringIO(), width=width, no_color=True, highlight=False, legacy_windows=False)
     for part in parts:
         console.print(part, markup=False, soft_wrap=isinstance(part, str))
     assert isinstance(console.file, StringIO)

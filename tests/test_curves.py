@@ -12,18 +12,21 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, curve_store, optimise, pictures, what_if
+from spareopt import cli, curve_store, optimise, pictures, units, what_if
 from spareopt.asking import ask
+from spareopt.axes import parse_axis
 from spareopt.comparison import objective_value
 from spareopt.curve_text import frontier_text, marginal_text, tornado_text
+from spareopt.decisions import at_the_edge
 from spareopt.efficient import Frontier, Of, knee_of, supported
 from spareopt.errors import InfeasibleError, InputError, SolverError
 from spareopt.evaluation import evaluate
 from spareopt.exposure import tornado
 from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
-from spareopt.intervals import fields_of, uncertain_inputs
+from spareopt.intervals import uncertain_inputs
 from spareopt.marginal import MarginalValues, marginal_values
+from spareopt.overrides import fields_of
 from spareopt.reading import read_instance
 from spareopt.what_if import SolveOptions, changed
 from tests.brute_force import all_decisions, number_of_plans
@@ -402,3 +405,100 @@ def test_commands_print_json_alone_and_write_a_folder(tmp_path: Path) -> None:
     assert found == curve_store.read_frontier(folder) and len(found.points) == 1  # all racks are bought in every plan
     expected = {"frontier.json", "frontier.csv"} | ({"frontier.svg"} if pictures.can_draw() else set())
     assert {file.name for file in folder.iterdir()} == expected
+
+
+@pytest.mark.parametrize(("of", "solves", "points"), [("cost", 1, 1), ("cost", 2, 1), ("cost", 3, 2), ("power", 2, 2)])
+def test_an_interrupted_frontier_keeps_what_is_solved(
+    of: Of, solves: int, points: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Proves that Ctrl-C in any solve but the first keeps the points before it: printed, written, exit code 130."""
+    real, calls = optimise.solve, []
+
+    def solve(instance: Instance, **options: Any) -> Any:
+        calls.append(instance)
+        if len(calls) > solves:
+            raise KeyboardInterrupt
+        return real(instance, **options)
+
+    monkeypatch.setattr(what_if, "solve", solve)
+    folder = tmp_path / "kept"
+    arguments = ["frontier", "academic-1k", "--of", of, "-o", str(folder)]
+    result = CliRunner().invoke(cli.main, arguments)
+    assert result.exit_code == 130 and "Interrupted" in result.stdout, result.output
+    kept = curve_store.read_frontier(folder)
+    assert kept.points[-1].resource_within is not None or (of == "cost" and solves == 1), "nothing proven of its cost"
+    assert kept.interrupted and len(kept.points) == points and kept.solves == solves
+
+
+@pytest.mark.parametrize(("command", "solves"), [("marginal", 2), ("tornado", 3)])
+def test_interrupted_what_ifs_keep_what_is_solved(
+    command: str, solves: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Proves the same of marginal values (one side of a pair is kept) and of the tornado's bars."""
+    real, calls = optimise.solve, []
+
+    def solve(instance: Instance, **options: Any) -> Any:
+        calls.append(instance)
+        if len(calls) > solves:
+            raise KeyboardInterrupt
+        return real(instance, **options)
+
+    monkeypatch.setattr(what_if, "solve", solve)
+    folder = tmp_path / "kept"
+    result = CliRunner().invoke(cli.main, [command, "academic-1k", "-o", str(folder)])
+    assert result.exit_code == 130 and "Interrupted" in result.stdout, result.output
+    data = json.loads((folder / f"{command}.json").read_text(encoding="utf-8"))
+    assert data["interrupted"] and len(data["values" if command == "marginal" else "bars"]) == 1
+
+
+def test_a_frontier_has_no_more_points_than_asked_and_fits_its_width() -> None:
+    """Proves that ends found by halving count, and that no row breaks: each point has its mark beside its numbers."""
+    case = read_instance("academic-1k")
+    kinds: tuple[Of, ...] = ("power", "cost")
+    for of in kinds:
+        curve = spareopt.frontier(case, of, points=3)
+        assert len(curve.points) <= 3
+        rows = [line for line in frontier_text(curve, case).splitlines() if "●" in line]
+        assert len(rows) == len(curve.points) and all("W" in row or "$" in row for row in rows)
+
+
+@pytest.mark.parametrize("value", [3.744e9, 3743987654.3, 999999.6e3, 1.0, 123456.7])
+def test_a_cap_is_typed_rounded_so_that_its_plan_stays_within(value: float) -> None:
+    """Proves that the short text reads back to the value or to a little more, never less."""
+    text = units.typed(value, units.MONEY)
+    assert value * (1 - 1e-12) <= units.parse(text, units.MONEY) <= value * (1 + 1e-5)
+    assert units.typed(3.744e9, units.MONEY) == "3.744 G$"
+    assert float(units.rounded(47900.9876, up=False)) <= 47900.9876
+
+
+def test_tied_inputs_move_together() -> None:
+    """Proves that a bar of tied paths is the instance with both changed, and that no field is moved twice."""
+    case = academic()
+    path = "failures.tray.mtbf,failures.software.mtbf"
+    (item,) = uncertain_inputs(case, {path: ("0.5x", "2x")})
+    assert item.changes(0) == {"failures.tray.mtbf": "0.5x", "failures.software.mtbf": "0.5x"}
+    with pytest.raises(InputError, match="named twice"):
+        uncertain_inputs(case, {"failures.*.mtbf,failures.tray.mtbf": ("0.5x", "2x")})
+
+
+def test_a_star_in_an_override_is_every_item() -> None:
+    """Proves that * equals naming each item, that no match is refused, and so are paths that meet."""
+    plain = read_instance("gb200-4x256")
+    names = [plan.name for plan in plain.checkpoint_plans]
+    starred = read_instance("gb200-4x256", overrides={"checkpoint_plans.*.restart": "2x"})
+    each = read_instance("gb200-4x256", overrides={f"checkpoint_plans.{name}.restart": "2x" for name in names})
+    assert starred.resolved() == each.resolved() != plain.resolved()
+    lists = read_instance("gb200-4x256", overrides={"designs.*.inter_block_spares": [0, 2]})
+    assert all(design.inter_block_spares == (0, 2) for design in lists.designs)
+    with pytest.raises(InputError, match="no item has this field"):
+        read_instance("gb200-4x256", overrides={"checkpoint_plans.*.restrat": "2x"})
+    with pytest.raises(InputError, match="name the same field"):
+        parse_axis("failures.*.mtbf,failures.tray.mtbf=0.5x,2x")
+
+
+def test_marginal_values_say_where_the_choices_end(values: MarginalValues) -> None:
+    """Proves that decisions at the end of what is offered are named where a limit's step is worth 0."""
+    plan = spareopt.solve(academic(), gap=1e-6)
+    assert list(values.at_the_edge) == at_the_edge(academic(), plan.decisions) != []
+    worthless = any(v.kind == "limit" and v.better.change == 0 for v in values.values)
+    assert ("the choices end there" in " ".join(marginal_text(values, academic()).split())) == worthless
