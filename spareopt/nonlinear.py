@@ -162,6 +162,9 @@ def _not_covered(instance: Instance) -> list[Fault]:
             refuse(f"designs.{i}.blocks_per_rack", f"expected zones of at most {MOST_BLOCKS} blocks, got {blocks}")
         if design.blocks_per_rack > 1 and instance.failures.rack is not None:
             refuse(f"designs.{i}.blocks_per_rack", "expected 1 where racks fail")
+        for name in ("relative_tray_rate", "relative_rack_rate"):
+            if getattr(design, name) != 1.0:
+                refuse(f"designs.{i}.{name}", f"expected 1, the rates of failures, got {getattr(design, name):g}")
     failures = instance.failures
     for i, domain in enumerate(failures.domains):
         if isinstance(domain.spans, int) or domain.units > 1 or domain.feeds is not None:

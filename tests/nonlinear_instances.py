@@ -24,6 +24,7 @@ def _covered(data: dict[str, Any], seed: int) -> dict[str, Any]:
     if rng.random() < 0.3:
         del data["failures"]["rack"]  # so that racks may hold two blocks
     for design in data["designs"]:
+        design.update(relative_tray_rate=1.0, relative_rack_rate=1.0)
         if "rack" in data["failures"]:
             design["blocks_per_rack"] = 1
     most = max(design["blocks_per_rack"] for design in data["designs"])
