@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, map_pictures, map_text, pictures
+from spareopt import cli, map_text, pictures
 from spareopt.errors import InputError
 from spareopt.map_result import StrategyMap
 from spareopt.mapping import read_strategies
@@ -270,6 +270,8 @@ def test_without_matplotlib_there_are_tables(
 def test_strategies_are_told_apart_without_colour(small: StrategyMap, tmp_path: Path) -> None:
     """Proves that the picture has a small file, no date, and colours that differ in lightness or come with letters."""
     pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'spareopt[figures]'")
+    from spareopt import map_pictures  # noqa: PLC0415 - it needs matplotlib
+
     map_pictures.draw_map(small, tmp_path / "map.svg")
     text = (tmp_path / "map.svg").read_text(encoding="utf-8")
     assert "<dc:date>" not in text and len(text) < 150_000
