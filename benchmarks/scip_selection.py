@@ -1,15 +1,11 @@
-"""The selection of one candidate per zone as a nonlinear problem for SCIP, beside the MILP that solves it in earnest.
+"""The selection of one candidate per zone as a nonlinear problem for SCIP; benchmarks/zones.py holds it to the MILP.
 
 Zone terms are data, as for the MILP; what couples the zones (working GPUs, interruption rate) is stated as it is, with
 ln N and ln η of a sum, instead of by lines above them.  Only for the objective goodput, without what zones share.
-
-python benchmarks/scip_selection.py [SECONDS] [ZONES ...]
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from math import exp
 from typing import Any
 
@@ -17,15 +13,10 @@ import numpy as np
 import pyomo.environ as pyo
 from spareopt.formulations.selection import ROUNDING, Selection, SlowestScale
 
-from spareopt import read_instance, solve
-from spareopt.candidates import enumerate_candidates
-from spareopt.dominance import prune
-from spareopt.instance import Instance
 from spareopt.nonlinear_solver import NonlinearStatus, solve_minlp
 from spareopt.numerics.recovery import Checkpointing
-from spareopt.problem import Problem, build_problem
+from spareopt.problem import Problem
 from spareopt.relaxation import Refinement, rate_range
-from spareopt.schemes import recovery_schemes
 
 GAP = 1e-4  # what solve asks for
 ROOM = 0.01  # relative, in the bounds of variables; see formulations/minlp.py
@@ -137,55 +128,3 @@ def _log_efficiency(model: pyo.ConcreteModel, problem: Problem) -> Any:
     model.efficiency = pyo.Var(bounds=(-50, best_of_all + ROOM))
     model.rows.add(model.efficiency == pyo.log(model.work) - recovery - pyo.log(pyo.exp(model.stretch) - 1))
     return model.efficiency
-
-
-def differing_zones(number: int) -> Instance:
-    """gb200-4x256 with so many zones of 72 racks, each of a speed and a choice of designs of its own.
-
-    Capital is a tenth above what the zones cost at least, and power below what they draw at full speed, so that they
-    compete for both, and thousands of candidates are left.
-    """
-    data = read_instance("gb200-4x256").resolved()
-    (full,) = data["designs"]
-    half = full | {"name": "nvl36", "trays_per_block": 9, "rack_price": "2.1 M$"}
-    half["intra_block_spares"] = [0, 1, 2]
-    data["designs"] = [full, half]
-    designs = [["nvl72"], ["nvl36"], ["nvl72", "nvl36"]]
-    data["zones"] = [
-        {
-            "name": f"zone-{z}",
-            "racks": {"from": 64 + z % 4, "to": 72 + z % 4, "step": 2},
-            "designs": designs[z % 3],
-            "relative_speed": 1.0 + 0.01 * (z % 5),
-        }
-        for z in range(number)
-    ]
-    least = sum((64 + z % 4) * (3.9 if z % 3 == 0 else 2.1) for z in range(number))
-    data["limits"]["capital"] = f"{1.1 * least:.1f} M$"
-    data["limits"]["site_power"] = f"{6 * number} MW"
-    return read_instance(data)
-
-
-def main(seconds: float, numbers: list[int]) -> None:
-    """Print a row per number of zones: the MILP route and SCIP."""
-    print("zones candidates |   solve     gap       s | SCIP value     bound       gap       s")
-    for number in numbers:
-        instance = differing_zones(number)
-        start = time.perf_counter()
-        certificate = solve(instance, time_limit=seconds).certificate
-        took = time.perf_counter() - start
-        candidates = enumerate_candidates(instance)
-        schemes = recovery_schemes(instance, "exact")
-        problem = build_problem(candidates, prune(candidates, schemes), schemes)
-        value, bound, wall = scip_selection(problem, seconds)
-        gap = f"{(bound - value) / value:9.2e}" if np.isfinite(value) and np.isfinite(bound) else "        -"
-        print(
-            f"{number:5} {len(problem.rows):10,} | {certificate.value:9.2f} {certificate.gap:7.1e} {took:6.1f} |"
-            f" {value:10.2f} {bound:9.2f} {gap} {wall:7.1f}",
-            flush=True,
-        )
-
-
-if __name__ == "__main__":
-    arguments = sys.argv[1:] or ["60"]
-    main(float(arguments[0]), [int(number) for number in arguments[1:]] or [2, 4, 8, 16])

@@ -30,7 +30,7 @@ from spareopt.schemes import recovery_schemes
 HERE = Path(__file__).parent
 GAP = 1e-4
 ZONES = (2, 4, 8, 16, 32, 64)
-KINDS = ("goodput", "cost", "goodput_per_dollar", "yearly_cost", "checkpoint_plans")
+KINDS = ("goodput", "cost", "goodput_per_dollar", "yearly_cost", "checkpoint_plans", "competing_designs")
 PLAIN_UP_TO, PLAIN_SECONDS = 32, 180.0
 SCIP_UP_TO, SCIP_SECONDS = 16, 60.0
 REDUCED_SECONDS = 600.0
@@ -39,6 +39,8 @@ COLUMNS = ("kind", "zones", "candidates", "surviving", "way", "seconds", "value"
 
 def instance(zones: int, kind: str, seed: int = 0) -> dict[str, Any]:
     """A cluster of so many different zones, with limits that bind, as plain data."""
+    if kind == "competing_designs":
+        return competing_designs(zones)
     rng = np.random.default_rng(seed)
     designs, halls = [], []
     for z in range(zones):
@@ -103,6 +105,31 @@ def instance(zones: int, kind: str, seed: int = 0) -> dict[str, Any]:
             best | {"name": "async", "save": "1 s", "yearly_cost": "6 M$ per year"},
             best | {"name": "given", "period": "250 s"},
         ]
+    return data
+
+
+def competing_designs(zones: int) -> dict[str, Any]:
+    """gb200-4x256 with so many zones of 72 racks, each of a speed and a choice of designs of its own.
+
+    Capital is a tenth above what the zones cost at least, and power below what they draw at full speed, so that they
+    compete for both.
+    """
+    data = read_instance("gb200-4x256").resolved()
+    (full,) = data["designs"]
+    half = full | {"name": "nvl36", "trays_per_block": 9, "rack_price": "2.1 M$", "intra_block_spares": [0, 1, 2]}
+    offered = [["nvl72"], ["nvl36"], ["nvl72", "nvl36"]]
+    data["designs"] = [full, half]
+    data["zones"] = [
+        {
+            "name": f"zone-{z}",
+            "racks": {"from": 64 + z % 4, "to": 72 + z % 4, "step": 2},
+            "designs": offered[z % 3],
+            "relative_speed": 1.0 + 0.01 * (z % 5),
+        }
+        for z in range(zones)
+    ]
+    least = sum((64 + z % 4) * (3.9 if z % 3 == 0 else 2.1) for z in range(zones))
+    data["limits"] = {"capital": f"{1.1 * least:.1f} M$", "site_power": f"{6 * zones} MW"}
     return data
 
 

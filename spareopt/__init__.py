@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from spareopt.map_store import read_map, write_map
     from spareopt.mapping import strategy_map
     from spareopt.marginal import MarginalValues, marginal_values
-    from spareopt.near import NearOptimal, near_optimal
+    from spareopt.near import near_optimal
+    from spareopt.near_result import NearOptimal
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
@@ -58,7 +59,7 @@ _HOMES = {
     "Instance": "instance",
     "LimitError": "errors",
     "MarginalValues": "marginal",
-    "NearOptimal": "near",
+    "NearOptimal": "near_result",
     "Plan": "plan",
     "RobustComparison": "robust",
     "RobustPlan": "robust",

@@ -11,7 +11,7 @@ from spareopt.decided import CHECKPOINT_PLAN, Value, decided
 from spareopt.decision_words import choice_words, value_words
 from spareopt.decisions import Decisions, ZoneChoice, at_the_edge
 from spareopt.instance import Instance
-from spareopt.near import BestWith, NearOptimal, NearPlan
+from spareopt.near_result import BestWith, NearOptimal, NearPlan
 from spareopt.plan import Plan
 from spareopt.report import edge_note, headline
 from spareopt.score_text import LOSS_NAMES, limit_name, limit_number

@@ -234,11 +234,10 @@ def _ranked(
         left = cap.bound - cap.constant - float(cap.use[zones].sum())
         if left < -slack:
             missing, wanted = True, wanted - np.maximum(extra, left) / -left
-        elif cap.name == "yearly_cost":  # an over-estimate: what it uses counts, the exact score decides
-            use += np.maximum(extra, 0.0) / max(left, SPENT * cap.bound)
         else:
             use += np.maximum(extra, 0.0) / max(left, SPENT * cap.bound)
-            fits &= extra <= left + slack
+            if cap.name != "yearly_cost":  # that is an over-estimate: the exact score decides
+                fits &= extra <= left + slack
     shortfalls = []
     if limits.working_gpus.minimum is not None:
         shortfalls.append((problem.column("working_gpus"), limits.working_gpus.minimum - plan.working_gpus))

@@ -267,7 +267,6 @@ def solve_relaxations(
     columns: dict[int, int] = translator._pyomo_var_to_solver_var_map
     places = np.array([columns.get(id(var), -1) for var in variables], dtype=np.int64)  # -1: in no row, costs nothing
     maximise = translator._objective.sense == pyo.maximize
-    lp = _Lp.of(highs, maximise)
     few: _FewColumns | None = None
 
     def run(solver: Any, seen: _Watch) -> Any:
@@ -286,14 +285,14 @@ def solve_relaxations(
             if state == Model.kOptimal:
                 duals = np.array(highs.getSolution().col_dual)
                 found = _Relaxed(float(highs.getInfo().objective_function_value), duals)
-                if few is None and len(places) > MANY_COLUMNS:
-                    few = _FewColumns(lp, places[places >= 0], duals, feasibility_tolerance)
             elif state == Model.kInfeasible:
                 found = INFEASIBLE
             else:  # out of time, or HiGHS could not tell: nothing is proved
                 highs.clearSolver()
-                found = _Relaxed(math.inf if maximise else -math.inf, np.zeros(len(lp.cost)))
+                found = _Relaxed(math.inf if maximise else -math.inf, np.zeros(len(columns)))
             highs.changeColBounds(column, *case.bounds)
+            if few is None and state == Model.kOptimal and len(places) > MANY_COLUMNS:
+                few = _FewColumns(_Lp.of(highs, maximise), places[places >= 0], found.reduced, feasibility_tolerance)
         yield None if found.objective is None else Relaxation(found.objective, np.append(found.reduced, 0.0)[places])
 
 

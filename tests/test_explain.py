@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections import Counter
@@ -20,8 +21,10 @@ from spareopt.decisions import Decisions
 from spareopt.errors import InfeasibleError, InputError, LimitError
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
-from spareopt.near import NearOptimal
+from spareopt.near import near_optimal
+from spareopt.near_result import NearOptimal
 from spareopt.plan import Plan
+from spareopt.units import parse_share
 from tests.test_different_zones import different_zones
 
 
@@ -358,3 +361,11 @@ def test_an_infeasible_instance_is_no_near_optimum() -> None:
     """Proves that from Python an infeasible instance is an InfeasibleError with its reason."""
     with pytest.raises(InfeasibleError, match="capital"):
         spareopt.near_optimal(spareopt.read_instance("gb200-4x256", overrides={"limits.capital": "1 G$"}))
+
+
+def test_the_commands_defaults_are_the_functions() -> None:
+    """Proves that what the command line looks for by default is what Python does: the numbers are written in both."""
+    command = {param.name: param.default for param in cli.main.commands["explain"].params}
+    function = {name: given.default for name, given in inspect.signature(near_optimal).parameters.items()}
+    assert parse_share(command["within"]) == function["within"]
+    assert (command["most"], command["effort"]) == (function["most"], function["effort"])

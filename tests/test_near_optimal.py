@@ -16,7 +16,8 @@ from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.errors import InfeasibleError, InputError
 from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
-from spareopt.near import NearOptimal, near_optimal
+from spareopt.near import near_optimal
+from spareopt.near_result import NearOptimal
 from tests.brute_force import all_decisions, number_of_plans, zone_choices
 from tests.coupled_instances import KINDS, coupled_instance
 from tests.random_instances import OBJECTIVES, random_instance

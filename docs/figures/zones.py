@@ -22,6 +22,7 @@ QUESTIONS = {
     "goodput_per_dollar": "goodput per dollar",
     "yearly_cost": "yearly cost limited",
     "checkpoint_plans": "three checkpoint plans",
+    "competing_designs": "two designs in competition",
 }
 
 
@@ -97,7 +98,7 @@ def draw(rows: pd.DataFrame, path: Path) -> None:
         last = part.iloc[-1]
         label(panes[0], way, (last["zones"] * 1.08, last["seconds"]), colour, va="center")
     panes[0].set_title("The reductions make a proof of 64 zones possible", fontsize=9.5)
-    shades = (BLUE, ORANGE, GREEN, GREY, BLACK)
+    shades = (BLUE, ORANGE, GREEN, GREY, BLACK, "#CC79A7")
     for (kind, name), colour in zip(QUESTIONS.items(), shades, strict=True):
         part = rows[(rows["kind"] == kind) & (rows["way"] == "reductions")].sort_values("zones")
         if len(part):
