@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from math import exp, fsum, inf, log
@@ -18,8 +17,6 @@ from hypothesis import strategies as st
 from spareopt import InfeasibleError, InputError, Selected, select, selection, undominated
 from spareopt.first_choice import first_choice
 from spareopt.selection_table import read_table
-from tests.redundancy_allocation import fyffe
-from tests.test_oracles import RECORDS
 
 Limits = dict[str, tuple[float | None, float | None]]
 COLUMNS = ("cost", "weight")
@@ -438,12 +435,3 @@ def test_gap_has_a_range(gap: float) -> None:
     """Proves that a gap that means nothing is refused."""
     with pytest.raises(ValueError, match="gap"):
         select(GOOD, {}, structure="series", factor="reliability", gap=gap)
-
-
-@pytest.mark.heavy
-def test_fyffe_is_quick() -> None:
-    """Proves that the 33 problems of Fyffe, Hines and Lee with mixing take less than 5 s of CPU, tables included."""
-    began = time.process_time()
-    chosen = fyffe(RECORDS["rap.fhl"], mixing=True)
-    assert time.process_time() - began < 5.0
-    assert len(chosen) == 33
