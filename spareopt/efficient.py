@@ -26,10 +26,10 @@ from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 Of = Literal["cost", "capital", "power"]
-POINTS = 5
-LOWEST = 0.5
+POINTS = 5  # of a curve, ends included, by default
+LOWEST = 0.5  # of the most goodput: where a curve of cost ends below
 SMALLEST_STEP = 1e-7  # relative; above the tolerance of limits, or a step would change nothing
-END_HALVINGS = 7
+END_HALVINGS = 7  # of the range, in search of the least of a resource that has a plan
 FLAT = 0.02
 """Height above the straight line between the ends, in shares of the range, below which a curve has no knee."""
 FIELDS: dict[Of, str] = {"cost": "cost_per_year", "capital": "capital", "power": "it_power_kw"}

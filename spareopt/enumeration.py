@@ -20,9 +20,9 @@ from spareopt.problem import Problem
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-NARROWINGS = 12
+NARROWINGS = 12  # rounds of leaving out candidates by their bounds, at most
 WORTH_NARROWING = 0.9  # of the candidates left
-CLIMBS = 20
+CLIMBS = 20  # rounds of single changes from a first plan, at most
 SAME = 1e-12  # of scores: sums in another order
 
 

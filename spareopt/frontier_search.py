@@ -13,8 +13,8 @@ from spareopt.what_if import Changes
 SAME = 1e-12  # relative
 HALVINGS = 2
 """Of a stretch without a point before its nearest point is asked for instead."""
-QUESTIONS_PER_POINT = 6
-MOST_REPAIRS = 5
+QUESTIONS_PER_POINT = 6  # solves, at most: ties and empty stretches cost some
+MOST_REPAIRS = 5  # rounds of asking one step beyond points, whose better neighbours take their place
 
 
 @dataclass(frozen=True)

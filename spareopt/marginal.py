@@ -18,9 +18,9 @@ from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
-LIMIT_SHARE = 0.01
-INPUT_SHARE = 0.1
-MARGINAL_GAP = 1e-6
+LIMIT_SHARE = 0.01  # a step of a limit, as a share of it
+INPUT_SHARE = 0.1  # a step of an input, as a share of it
+MARGINAL_GAP = 1e-6  # of each solve, so that differences of optima are not noise
 METHOD = "finite difference between optima, by solving again; no dual price"
 BETTER_INPUTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
     ("tray MTBF", ("failures.tray.mtbf",), True),

@@ -22,12 +22,12 @@ Array = NDArray[np.float64]
 
 MOST_TRIED = 16
 """Changes that look best, scored exactly before marginal analysis ends."""
-MOST_STEPS = 10_000
-FLOORS = 6
+MOST_STEPS = 10_000  # changes of one climb: a stop for what should end by itself
+FLOORS = 6  # scales that every zone has at least, one climb each
 MANY = 2000  # candidates: of more only promising ones are climbed on
 SLOPE_STEP = 1e-6  # of the interruption rate, for the slope of ln η
 SPENT = 1e-9  # of a limit: less is left of it than counts
-SMALLEST_GAIN = 1e-12
+SMALLEST_GAIN = 1e-12  # relative: less is rounding
 NEVER_UP = -300.0
 """ln of a share of the time: less counts as that."""
 

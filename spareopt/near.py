@@ -36,7 +36,7 @@ DEFAULT_WITHIN = 0.001
 DEFAULT_MOST = 20
 DEFAULT_EFFORT = 12_000
 """Steps of the walks through plans: part plans that are continued, over all searches of a run."""
-LEAST_STEPS = 20
+LEAST_STEPS = 20  # that each search may take, however many are still to be done
 FLOORS = (0.01, 0.1)  # how far from the best a plan with a value is looked for first, before any plan at all
 
 

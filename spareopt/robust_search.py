@@ -41,12 +41,12 @@ from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
 Array = NDArray[np.float64]
 Choice = tuple[dict[int, int], int]
 
-SCREENS = 3
+SCREENS = 3  # rounds of screening in a row
 WORTH_SCREENING = 0.9  # a screen that keeps more than this share is the last one
 FAR_BELOW = 20.0  # ln of how far below a scenario's best a goodput counts as hardly any
 ROOM = 1e-9  # of a logarithm, for rounding
 MOST_PIECES = 6  # of each exponential at first
-MOST_CUT_OFF = 400
+MOST_CUT_OFF = 400  # plans cut off where zones are not coupled: each costs a MILP
 COLUMNS = 8.0
 """Columns of range about one in each scenario, and as many in common; see :func:`spareopt.relaxation.bound_slack`."""
 

@@ -27,17 +27,17 @@ from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
 Array = NDArray[np.float64]
 
 DEFAULT_GAP = 1e-4
-SCREENS = 4
-FIRST_TRIES = 8
-FIRST_GAP = 1e-3
-FIRST_NODES = 100
+SCREENS = 4  # rounds of screening in a row, at most
+FIRST_TRIES = 8  # selections for a first plan, refined in between, where they miss a target
+FIRST_GAP = 1e-3  # of such a selection, where no wider one is asked
+FIRST_NODES = 100  # of its branch and bound: it need not be proven
 SOLVER_SHARE = 0.9  # of the gap asked; the rest is for what the pieces are off
 DENSER = 16  # pieces are cut until they are off by less than this part of the gap asked
-FEW_OF_CLASS = 4
+FEW_OF_CLASS = 4  # of the most promising candidates of each class, for a first plan
 FEW_CANDIDATES = 300  # the MILP proves that many in well under a second; more are screened first
 MOST_EXCLUDED = 40  # plans cut off where zones are coupled: each costs a MILP, and the bound may never meet them
 MOST_POLISHED = 2000  # plans scored one by one where the bound does not close
-FEASIBILITY_TOLERANCE = 1e-7
+FEASIBILITY_TOLERANCE = 1e-7  # of the solver's rows, in units near one; what it does to bounds: relaxation.bound_slack
 REPORT_EVERY = 0.5  # s
 
 
