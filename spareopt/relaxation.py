@@ -170,11 +170,9 @@ class Refinement:
         slowest = None
         target = problem.candidates.instance.objective.goodput_target
         needed = problem.goal != "cost" or target is not None  # else goodput is neither wanted nor held to anything
-        if not needed:
-            pass
-        elif alone:
+        if needed and alone:
             log_value = log_value + np.log(placed) + scale
-        else:
+        elif needed:
             unit = problem.extremes(placed)[1]
             constant += log(unit)
             tangents = tuple((unit / point, log(point / unit) - 1.0) for point in self.placed_gpus if point > 0)

@@ -387,12 +387,12 @@ class _FewColumns:
                 if state == Model.kOptimal:
                     duals = np.array(self.highs.getSolution().row_dual)
                     reduced = self.lp.cost - self.lp.matrix.T @ duals
-                    missed = sign * reduced
+                    missed, least = sign * reduced, self.tolerance
                 elif state == Model.kInfeasible and (ray := self._proof_of_infeasibility(case)) is not None:
-                    missed = ray
+                    missed, least = ray, 0.0  # many small ones could undo a proof together
                 else:
                     return None
-                wanted = np.flatnonzero(self.away & (missed > self.tolerance))
+                wanted = np.flatnonzero(self.away & (missed > least))
                 if not len(wanted):
                     if state == Model.kInfeasible:
                         return INFEASIBLE

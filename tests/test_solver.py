@@ -19,6 +19,7 @@ import pyomo.environ as pyo
 import pytest
 from pyomo.common.collections import ComponentMap
 
+from spareopt import solver
 from spareopt.errors import SolverError
 from spareopt.solver import Progress, Status, solve_milp, solve_relaxations, versions
 
@@ -465,3 +466,46 @@ def test_relaxations_bound_every_solution_of_their_case(sense: int, seed: int) -
     assert solved
     assert all(var.value is None for var in model.x.values())
     assert model.x[0, 0].bounds == (0, 1)
+
+
+def knapsacks(seed: int) -> tuple[pyo.ConcreteModel, list[Any]]:
+    """One of 12 candidates for each of 5 members, under a budget by case: that of the first of 6 can't be met."""
+    rng = np.random.default_rng(seed)
+    model = pyo.ConcreteModel()
+    rows = range(60)
+    worth, use = rng.uniform(0, 1, 60), rng.uniform(1, 3, 60)
+    model.n = pyo.Var(rows, domain=pyo.Binary)
+    model.case = pyo.Var(range(6), domain=pyo.Binary)
+    model.one_case = pyo.Constraint(expr=sum(model.case.values()) == 1)
+    model.members = pyo.Constraint(range(5), rule=lambda m, z: sum(m.n[c] for c in range(12 * z, 12 * z + 12)) == 1)
+    budgets = [4.0, 7.0, *rng.uniform(8, 14, 4)]
+    used = sum(use[c] * model.n[c] for c in rows)
+    model.budget = pyo.Constraint(expr=used <= sum(b * model.case[k] for k, b in enumerate(budgets)))
+    model.objective = pyo.Objective(expr=sum(worth[c] * model.n[c] for c in rows), sense=pyo.maximize)
+    return model, [model.case[k] for k in range(6)]
+
+
+@pytest.mark.parametrize("many", [0, 1, 8, 30])
+@pytest.mark.parametrize("seed", range(5))
+def test_few_columns_relax_as_all_of_them(seed: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that columns that join by their reduced costs end at the bound of all, and at reduced costs that bound.
+
+    The infeasible case comes last, when the few are there.  A column that should have joined would lower a bound, and
+    a proof of infeasibility that a column away undoes would lose a case.
+    """
+    model, cases = knapsacks(seed)
+    variables = list(model.n.values())
+    every = list(solve_relaxations(model, cases, variables))
+    monkeypatch.setattr(solver, "MANY_COLUMNS", many)
+    few = list(solve_relaxations(model, cases[::-1], variables))[::-1]
+    assert every[0] is None and few[0] is None
+    for k, (one, other) in enumerate(zip(every, few, strict=True)):
+        assert (one is None) == (other is None)
+        if one is None or other is None:
+            continue
+        assert other.bound == pytest.approx(one.bound, abs=1e-6)
+        for c in range(0, 60, 7):
+            model.n[c].setlb(1)
+            (forced,) = solve_relaxations(model, [cases[k]], [])
+            model.n[c].setlb(0)
+            assert forced is None or forced.bound <= other.bound + other.reduced_costs[c] + 1e-6
