@@ -108,6 +108,20 @@ solve_options = solve_options_with()
 EACH_SOLVE = "For each solve: stop it after so many seconds with the best plan found."
 many_solves_options = solve_options_with(limit_help=EACH_SOLVE)
 """The same where a command solves many times."""
+
+
+def processes_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """The option that says how many processes share the work of a command."""
+    return click.option(
+        "--processes",
+        type=click.IntRange(1, 1024),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help=f"{what} side by side; the result does not depend on it.",
+    )
+
+
 plan_option = click.option(
     "--plan", "plan_source", required=True, metavar="PLAN", help="A plan file (YAML or JSON) or a plan folder."
 )

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import Finite, instance_options, json_option, output_option, read_plan_option, typed_again
+from spareopt.cli_options import (
+    Finite,
+    instance_options,
+    json_option,
+    output_option,
+    processes_option,
+    read_plan_option,
+    typed_again,
+)
 from spareopt.errors import InputError, StoppedError
 from spareopt.exits import INTERRUPTED, LIMIT_WITH_PLAN, finish, written_to
 
@@ -59,14 +67,7 @@ if TYPE_CHECKING:
     help='Stop once CETT is known within this share of it, such as "0.1%".',
 )
 @click.option("--confidence", default="99%", show_default=True, metavar="SHARE", help="Confidence of all intervals.")
-@click.option(
-    "--processes",
-    type=click.IntRange(1, 1024),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Replications played side by side; the result does not depend on it.",
-)
+@processes_option("Replications played")
 @click.option("--until-job", is_flag=True, help="End each replication when the instance's job is done, and time it.")
 @click.option(
     "--by",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, many_solves_options, typed_again
+from spareopt.cli_options import instance_options, json_option, many_solves_options, processes_option, typed_again
 from spareopt.errors import Fault, InputError
 from spareopt.exits import BAD_INPUT, INTERRUPTED, LIMIT_WITH_PLAN, written_to
 
@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 )
 @many_solves_options
 @click.option("-o", "--output", metavar="FOLDER", help="Write the tables and every plan to a new folder.")
-@click.option(
-    "--processes",
-    type=click.IntRange(1, 1024),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Points solved side by side; the result does not depend on it.",
-)
+@processes_option("Points solved")
 @click.option("--dask", metavar="ADDRESS", help="Solve on the Dask cluster at this address, such as tcp://host:8786.")
 @click.option("--resume", is_flag=True, help="Go on with the sweep that stands in FOLDER.")
 @json_option
