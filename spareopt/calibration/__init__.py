@@ -1,0 +1,1 @@
+"""Calibrate failure rates and repair times from incident logs of a fleet."""

@@ -1,0 +1,1 @@
+"""Figures from outside (calibrated rates, price lists, contracts, edited workbooks) that change an instance."""

@@ -1,0 +1,1 @@
+"""Plan over quarters: what is bought, staffed and run in each, and a proof over the whole horizon."""
