@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option, read_share
-from spareopt.exits import curve_code, finish, written_to
+from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
     from spareopt.efficient import Frontier, Of
@@ -67,8 +67,8 @@ def frontier(
         lambda folder: written_to(folder) + _next_step(result, instance, given),
         as_json=as_json,
         output=output,
-        write=lambda folder: curve_store.write_curve(result, folder),
-        code=curve_code(result.interrupted, [point.status for point in result.points]),
+        write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
+        code=proof_code(curve_store.curve_status(result)),
         pictures=True,
     )
 

@@ -77,7 +77,7 @@ def map_command(
         lambda folder: _next_step(given, x, y, result, folder),
         as_json=as_json,
         output=output,
-        write=lambda folder: write_map(result, folder),
+        write=lambda folder: write_map(result, instance, folder, {"total": line.elapsed()}),
         code=0 if result.complete else INTERRUPTED,
         pictures=True,
     )

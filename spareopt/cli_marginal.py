@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spareopt.cli_options import instance_options, json_option, output_option, read_share, solve_options_with
-from spareopt.exits import curve_code, finish, written_to
+from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -52,13 +52,12 @@ def marginal(
         result = marginal_values(
             instance, limit_share=limit_share, input_share=input_share, on_count=line.show, **options
         )
-    steps = [step for value in result.values for step in (value.better, value.worse) if step is not None]
     finish(
         result,
         lambda: curve_text.marginal_text(result, instance),
         lambda folder: f"{written_to(folder)}Next: spareopt tornado {given}, or spareopt frontier {given}",
         as_json=as_json,
         output=output,
-        write=lambda folder: curve_store.write_curve(result, folder),
-        code=curve_code(result.interrupted, [result.certificate.status, *(step.status for step in steps)]),
+        write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
+        code=proof_code(curve_store.curve_status(result)),
     )

@@ -62,13 +62,14 @@ def robust(
         result = robust_plans.compare_robust(
             instance, weights, criterion=criterion, on_progress=progress.show, **options
         )
+    seconds = {"total": progress.elapsed()}
     finish(
         result,
         lambda: robust_text.robust_text(result, instance),
         lambda folder: _next_step(given, weights_text, criterion, folder),
         as_json=as_json,
         output=output,
-        write=lambda folder: robust_store.write_robust(result, instance, folder),
+        write=lambda folder: robust_store.write_robust(result, instance, folder, seconds),
         code=proof_code(result.plan.certificate.status),
     )
 

@@ -138,7 +138,7 @@ def simulate(
         lambda folder: _next_step(given, asked, plan_source, against, folder),
         as_json=as_json,
         output=output,
-        write=lambda folder: write_simulation(result, folder),
+        write=lambda folder: write_simulation(result, instance, folder, {"total": line.elapsed()}),
         code=codes.get(played.status, 0),  # type: ignore[union-attr]
     )
 

@@ -8,7 +8,7 @@ import click
 
 from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option
 from spareopt.errors import Fault, InputError
-from spareopt.exits import curve_code, finish, written_to
+from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
@@ -40,7 +40,6 @@ def tornado(
         raise InputError("--input", [Fault("", "a path is given twice; keep one of them")])
     with SolvesLine() as line:
         result = bars_of(instance, asked or None, on_count=line.show, **options)
-    ends = [end for bar in result.bars for end in (bar.low, bar.high)]
     assumed = any(bar.interval == "assumed" for bar in result.bars)
     more = ", or state intervals in the file for the inputs marked *" if assumed else ""
     finish(
@@ -49,8 +48,8 @@ def tornado(
         lambda folder: f"{written_to(folder)}Next: spareopt marginal {given}{more}",
         as_json=as_json,
         output=output,
-        write=lambda folder: curve_store.write_curve(result, folder),
-        code=curve_code(result.interrupted, [result.certificate.status, *(end.status for end in ends)]),
+        write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
+        code=proof_code(curve_store.curve_status(result)),
         pictures=True,
     )
 

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from spareopt.curve_pictures import draw_frontier, draw_tornado
 from spareopt.efficient import Frontier
 from spareopt.exposure import Tornado
-from spareopt.folders import read_result, write_folder
+from spareopt.folders import read_result
+from spareopt.instance import Instance
+from spareopt.manifest import Manifest, RunStatus, solves_status, write_run
 from spareopt.marginal import MarginalValues
 from spareopt.pictures import can_draw
 
 
-def write_curve(result: Frontier | MarginalValues | Tornado, folder: str | Path) -> Path:
+def write_curve(
+    result: Frontier | MarginalValues | Tornado,
+    instance: Instance,
+    folder: str | Path,
+    seconds: Mapping[str, float] | None = None,
+) -> Path:
     """Write the result as JSON, its table as CSV and, where it has one and matplotlib is installed, its picture as SVG.
 
-    The folder appears complete or not at all.  Raises InputError where something stands there.
+    ``seconds``, by phase, are told in the manifest.  The folder appears complete or not at all.  Raises InputError
+    where something stands there.
     """
     name = {Frontier: "frontier", MarginalValues: "marginal", Tornado: "tornado"}[type(result)]
 
@@ -27,7 +36,34 @@ def write_curve(result: Frontier | MarginalValues | Tornado, folder: str | Path)
         if can_draw() and isinstance(result, Tornado):
             draw_tornado(result, whole / f"{name}.svg")
 
-    return write_folder(folder, fill)
+    made = result.provenance
+    manifest = Manifest(
+        kind=name,
+        result=f"{name}.json",
+        instance=made.instance,
+        input_hash=made.input_hash,
+        applied=made.applied,
+        options=made.options,
+        seed=made.seed,
+        versions=made.versions,
+        status=curve_status(result),
+    )
+    if not isinstance(result, Frontier):
+        of_plan = result.certificate
+        headline = {"objective": of_plan.objective, "unit": of_plan.unit, "value": of_plan.value}
+        manifest = manifest.model_copy(update=headline)
+    return write_run(folder, manifest, instance, fill, seconds)
+
+
+def curve_status(result: Frontier | MarginalValues | Tornado) -> RunStatus:
+    """Whether every solve behind the result is proven, and none is missing."""
+    if isinstance(result, Frontier):
+        return solves_status(result.interrupted, [point.status for point in result.points])
+    if isinstance(result, MarginalValues):
+        ends = [step.status for value in result.values for step in (value.better, value.worse) if step is not None]
+    else:
+        ends = [end.status for bar in result.bars for end in (bar.low, bar.high)]
+    return solves_status(result.interrupted, [result.certificate.status, *ends])
 
 
 def read_frontier(source: str | Path) -> Frontier:

@@ -6,7 +6,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -116,15 +116,8 @@ def emit(document: Any) -> None:
 
 
 def proof_code(status: str) -> int:
-    """The exit code of a plan with a proof of this status."""
+    """The exit code of a result with a proof of this status."""
     return {"proven": 0, "interrupted": INTERRUPTED}.get(status, LIMIT_WITH_PLAN)
-
-
-def curve_code(interrupted: bool, statuses: Iterable[str]) -> int:
-    """The exit code of a result of many solves, with the status of each."""
-    if interrupted:
-        return INTERRUPTED
-    return 0 if all(status in ("proven", "infeasible") for status in statuses) else LIMIT_WITH_PLAN
 
 
 def written_to(folder: str | None) -> str:

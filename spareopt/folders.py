@@ -81,4 +81,10 @@ def json_text(data: Any) -> str:
 
 def fingerprints(files: Iterable[Path], folder: Path) -> dict[str, str]:
     """The SHA-256 of each file, by its path within the folder."""
-    return {file.relative_to(folder).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
+    return {file.relative_to(folder).as_posix(): fingerprint(file) for file in files}
+
+
+def fingerprint(file: Path) -> str:
+    """The SHA-256 of a file."""
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

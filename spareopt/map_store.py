@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from spareopt.folders import read_result, write_folder
+from spareopt.folders import read_result
+from spareopt.instance import Instance
+from spareopt.manifest import DONE, Manifest, write_run
 from spareopt.map_result import StrategyMap
 from spareopt.pictures import can_draw
+from spareopt.plan import INTERRUPTED
 
 MAP = "map.json"
 PICTURES = ("map.svg", "map.png")
 
 
-def write_map(result: StrategyMap, folder: str | Path) -> Path:
+def write_map(
+    result: StrategyMap, instance: Instance, folder: str | Path, seconds: Mapping[str, float] | None = None
+) -> Path:
     """Write a map folder: map.json, map.csv, scores.csv, and pictures where matplotlib is installed.
 
-    The folder appears complete or not at all.  Raises InputError where something stands there.
+    ``seconds``, by phase, are told in the manifest.  The folder appears complete or not at all.  Raises InputError
+    where something stands there.
     """
 
     def fill(whole: Path) -> None:
@@ -28,7 +35,24 @@ def write_map(result: StrategyMap, folder: str | Path) -> Path:
             for name in PICTURES:
                 draw_map(result, whole / name)
 
-    return write_folder(folder, fill)
+    manifest = Manifest(
+        kind="map",
+        result=MAP,
+        instance=result.instance,
+        input_hash=result.input_hash,
+        applied=result.applied,
+        options={
+            "x": result.x.model_dump(mode="json"),
+            "y": result.y.model_dump(mode="json"),
+            "strategies": None if result.grouped_by else list(result.strategies),
+            "grouped_by": list(result.grouped_by),
+            "model": result.model,
+        },
+        versions=result.versions,
+        status=DONE if result.complete else INTERRUPTED,
+        objective=result.objective,
+    )
+    return write_run(folder, manifest, instance, fill, seconds)
 
 
 def read_map(source: str | Path) -> StrategyMap:

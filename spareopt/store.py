@@ -4,45 +4,52 @@ from __future__ import annotations
 
 import io
 from contextlib import redirect_stdout
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
 from spareopt.candidates import DECISIONS
-from spareopt.folders import fingerprints, json_text, read_result, write_folder
+from spareopt.folders import read_result
 from spareopt.instance import Instance
+from spareopt.manifest import Manifest, write_run
 from spareopt.plan import Audit, Plan
 
-TIMED = ("manifest.json", "solver.log")
-"""The files that hold times; all others are the same bytes for the same input, versions and seed."""
+PLAN = "plan.json"
 
 
 def write_plan(plan: Plan, instance: Instance, folder: str | Path) -> Path:
     """Write a plan folder; it appears complete or not at all.  Raises InputError where something stands there."""
-    return write_folder(folder, lambda whole: _write_files(plan, instance, whole))
+    certificate, made = plan.certificate, plan.provenance
+    manifest = Manifest(
+        kind="solve",
+        result=PLAN,
+        instance=made.instance,
+        input_hash=made.input_hash,
+        applied=made.applied,
+        options=made.options,
+        seed=made.seed,
+        versions=made.versions,
+        status=certificate.status,
+        objective=certificate.objective,
+        unit=certificate.unit,
+        value=certificate.value,
+        bound=certificate.bound,
+        gap=certificate.gap,
+    )
+    seconds = {} if plan.audit is None else plan.audit.seconds
+    return write_run(folder, manifest, instance, lambda whole: _write_files(plan, instance, whole), seconds)
 
 
 def _write_files(plan: Plan, instance: Instance, folder: Path) -> None:
-    (folder / "plan.json").write_text(plan.to_json(), encoding="utf-8")
-    (folder / "instance.json").write_text(json_text(instance.resolved()), encoding="utf-8")
+    (folder / PLAN).write_text(plan.to_json(), encoding="utf-8")
     pd.DataFrame([dict(choice) for choice in plan.decisions.zones]).assign(
         checkpoint_plan=plan.decisions.checkpoint_plan
     ).rename(columns={"gpu_limit": "gpu_limit_kw"}).to_csv(folder / "decisions.csv", index=False)
     plan.evaluation.score_table().to_csv(folder / "score.csv", index=False)
     plan.evaluation.losses_table().to_csv(folder / "losses.csv", index=False)
     plan.evaluation.limits_table().to_csv(folder / "limits.csv", index=False)
-    seconds: dict[str, float] = {}
     if plan.audit is not None:
-        seconds = plan.audit.seconds
         _write_audit(plan.audit, instance, folder)
-    manifest = {
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "status": plan.certificate.status,
-        "seconds": {name: round(value, 3) for name, value in seconds.items()},
-        "sha256": fingerprints((file for file in sorted(folder.iterdir()) if file.name not in TIMED), folder),
-    }
-    (folder / "manifest.json").write_text(json_text(manifest), encoding="utf-8")
 
 
 def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
@@ -66,4 +73,4 @@ def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
 
 def read_plan(source: str | Path) -> Plan:
     """A plan from its folder or its plan.json.  Raises InputError."""
-    return read_result(Plan, source, "plan.json", "a plan")
+    return read_result(Plan, source, PLAN, "a plan")

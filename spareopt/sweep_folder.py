@@ -6,14 +6,15 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from spareopt.errors import Fault, InputError
-from spareopt.folders import check_new_folder, fingerprints, json_text, read_result
+from spareopt.folders import check_new_folder, read_result
+from spareopt.instance import Instance
+from spareopt.manifest import INSTANCE, MANIFEST, Manifest, instance_text, sealed, solves_status
 from spareopt.plan import LIMIT_REACHED, PROVEN, Plan
 from spareopt.sweep_result import ANSWERED, Input, Point, Sweep, point_of
 from spareopt.what_if import Answer
@@ -23,8 +24,8 @@ try:
 except ImportError:  # where two runs on one folder are not kept apart
     fcntl = None  # type: ignore[assignment]
 
-JOURNAL, TABLE, RESULT, MANIFEST, PLANS = "journal.jsonl", "table.csv", "table.json", "manifest.json", "plans"
-TABLES = (TABLE, RESULT, MANIFEST)
+JOURNAL, TABLE, RESULT, PLANS = "journal.jsonl", "table.csv", "table.json", "plans"
+TABLES = (TABLE, RESULT, INSTANCE, MANIFEST)
 Question = Mapping[str, Any]
 """What a sweep asks, as JSON data: two sweeps with equal questions have equal answers."""
 KEPT = (*ANSWERED, "limit reached", "no plan in time")
@@ -220,21 +221,27 @@ def _check_question(folder: str, line: bytes, question: Question) -> None:
         raise InputError(folder, [Fault("", message)])
 
 
-def write_tables(sweep: Sweep, folder: str | Path, question: Question) -> None:
+def write_tables(sweep: Sweep, instance: Instance, folder: str | Path, seconds: Mapping[str, float]) -> None:
     """Write the tables of a finished sweep, the manifest last; all or none.  Raises UnwrittenError."""
     path = Path(folder)
+    manifest = Manifest(
+        kind="sweep",
+        result=RESULT,
+        instance=sweep.instance,
+        input_hash=sweep.input_hash,
+        applied=sweep.applied,
+        options={**sweep.options, "axes": [axis.model_dump(mode="json") for axis in sweep.axes]},
+        seed=sweep.seed,
+        versions=sweep.versions,
+        status=solves_status(False, [point.status for point in sweep.points]),
+    )
     try:
         _write(path / TABLE, sweep.table().to_csv(index=False, lineterminator="\n"))
         _write(path / RESULT, sweep.to_json())
-        files = [path / TABLE, path / RESULT, *(path / PLANS / plan_name(p.point) for p in sweep.points if p.decisions)]
-        manifest = {
-            "written": datetime.now(UTC).isoformat(timespec="seconds"),
-            "status": sweep.status,
-            "points": len(sweep.points),
-            **{key: question[key] for key in ("instance", "options", "seed", "versions")},
-            "sha256": fingerprints(filter(Path.exists, files), path),
-        }
-        _write(path / MANIFEST, json_text(manifest))
+        _write(path / INSTANCE, instance_text(instance))
+        plans = [path / PLANS / plan_name(point.point) for point in sweep.points if point.decisions]
+        files = [path / TABLE, path / RESULT, path / INSTANCE, *filter(Path.exists, plans)]
+        _write(path / MANIFEST, sealed(manifest, path, files, seconds).to_json())
     except OSError as error:
         with suppress(OSError):
             for name in TABLES:

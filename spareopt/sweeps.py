@@ -134,6 +134,7 @@ def run_sweep(
     on_progress: OnProgress | None = None,
 ) -> Sweep:
     """The sweep behind :func:`sweep`, with its axes and options."""
+    started = time.perf_counter()
     asked = _asked(instance, axes, options, processes, on_progress)
     question = _question(instance, axes, options)
     inputs = [point.inputs for point in asked]
@@ -159,7 +160,7 @@ def run_sweep(
             versions=question["versions"],
         )
         if folder is not None and not rest:
-            write_tables(result, folder, question)
+            write_tables(result, instance, folder, {"this time": time.perf_counter() - started})
     return result
 
 

@@ -25,6 +25,7 @@ from spareopt.exposure import tornado
 from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.intervals import uncertain_inputs
+from spareopt.manifest import MANIFEST, read_manifest
 from spareopt.marginal import MarginalValues, marginal_values
 from spareopt.overrides import fields_of
 from spareopt.reading import read_instance
@@ -343,14 +344,17 @@ def test_results_read_back_and_pictures_repeat(values: MarginalValues, tmp_path:
     results = [spareopt.frontier(case, "power", points=3), tornado(case, {"failures.tray.mtbf": ("0.5x", "2x")})]
     readers: list[Any] = [curve_store.read_frontier, curve_store.read_tornado]
     for k, (result, read) in enumerate(zip(results, readers, strict=True)):
-        folders = [curve_store.write_curve(result, tmp_path / f"{k}-{i}") for i in range(2)]
+        folders = [curve_store.write_curve(result, case, tmp_path / f"{k}-{i}") for i in range(2)]
         assert read(folders[0]) == result
+        assert read_manifest(folders[0]).seed == result.provenance.seed
         for file in folders[0].iterdir():
+            if file.name == MANIFEST:  # which tells the time
+                continue
             assert file.read_bytes() == (folders[1] / file.name).read_bytes()
             assert file.suffix != ".svg" or b"<dc:date>" not in file.read_bytes()
     again = spareopt.frontier(case, "power", points=3)
     assert again.to_json() == results[0].to_json()
-    assert curve_store.read_marginal_values(curve_store.write_curve(values, tmp_path / "m")) == values
+    assert curve_store.read_marginal_values(curve_store.write_curve(values, case, tmp_path / "m")) == values
     (tmp_path / "frontier.json").write_text("{}", encoding="utf-8")
     with pytest.raises(InputError, match="is not a frontier that spareopt wrote"):
         curve_store.read_frontier(tmp_path / "frontier.json")
@@ -403,7 +407,8 @@ def test_commands_print_json_alone_and_write_a_folder(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     found = Frontier.model_validate_json(result.stdout)
     assert found == curve_store.read_frontier(folder) and len(found.points) == 1  # all racks are bought in every plan
-    expected = {"frontier.json", "frontier.csv"} | ({"frontier.svg"} if pictures.can_draw() else set())
+    expected = {"frontier.json", "frontier.csv", "instance.json", "manifest.json"}
+    expected |= {"frontier.svg"} if pictures.can_draw() else set()
     assert {file.name for file in folder.iterdir()} == expected
 
 

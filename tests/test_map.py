@@ -14,6 +14,7 @@ from click.testing import CliRunner
 import spareopt
 from spareopt import cli, map_text, pictures
 from spareopt.errors import InputError
+from spareopt.instance import Instance
 from spareopt.map_result import StrategyMap
 from spareopt.mapping import read_strategies
 from spareopt.what_if import changed
@@ -145,12 +146,16 @@ def test_free_spares_change_nothing_with_placement_and_much_without() -> None:
 
 
 @pytest.fixture(scope="module")
-def small() -> StrategyMap:
-    """A small map with a cell as given, one without any useful plan, and close calls."""
+def case() -> Instance:
     changes = script.CASES["CETT alone"][1]
-    instance = spareopt.read_instance("meta-2026", scenarios=["six-strategies"], overrides=changes)
+    return spareopt.read_instance("meta-2026", scenarios=["six-strategies"], overrides=changes)
+
+
+@pytest.fixture(scope="module")
+def small(case: Instance) -> StrategyMap:
+    """A small map with a cell as given, one without any useful plan, and close calls."""
     return spareopt.strategy_map(
-        instance, f"{script.MTBF}=0.01x,1x,4x", f"{TRAY},{RACK}=24 h,400 h", by=["design", "intra_block_spares"],
+        case, f"{script.MTBF}=0.01x,1x,4x", f"{TRAY},{RACK}=24 h,400 h", by=["design", "intra_block_spares"],
         model="first-order",
     )  # fmt: skip
 
@@ -240,12 +245,14 @@ def test_cells_without_a_plan_are_told(small: StrategyMap) -> None:
     assert close and small.close_share(0.01) == len(close) / 6
 
 
-def test_a_map_is_kept_and_read_back(small: StrategyMap, tmp_path: Path) -> None:
+def test_a_map_is_kept_and_read_back(small: StrategyMap, case: Instance, tmp_path: Path) -> None:
     """Proves that a written map reads back equal, that its tables hold every cell, and that bytes are stable."""
-    first, second = (spareopt.write_map(small, tmp_path / name) for name in ("one", "two"))
+    first, second = (spareopt.write_map(small, case, tmp_path / name) for name in ("one", "two"))
     assert spareopt.read_map(first) == spareopt.read_map(first / "map.json") == small
     assert {file.name for file in first.iterdir()} >= {"map.json", "map.csv", "scores.csv"}
     for file in first.iterdir():
+        if file.name == "manifest.json":  # which tells the time
+            continue
         assert file.read_bytes() == (second / file.name).read_bytes(), file.name
     table, scores = small.table(), small.scores_table()
     assert table["failures.rack.mtbf (h)"].tolist() == [100.0, 10000.0, 40000.0] * 2
@@ -259,12 +266,13 @@ def test_a_map_is_kept_and_read_back(small: StrategyMap, tmp_path: Path) -> None
 
 
 def test_without_matplotlib_there_are_tables(
-    small: StrategyMap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: StrategyMap, case: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Proves that the map is written without the extra, only its pictures are not."""
     monkeypatch.setattr(pictures, "find_spec", lambda name: None)
-    folder = spareopt.write_map(small, tmp_path / "map")
-    assert sorted(file.name for file in folder.iterdir()) == ["map.csv", "map.json", "scores.csv"]
+    folder = spareopt.write_map(small, case, tmp_path / "map")
+    names = {file.name for file in folder.iterdir()}
+    assert names == {"instance.json", "manifest.json", "map.csv", "map.json", "scores.csv"}
 
 
 def test_strategies_are_told_apart_without_colour(small: StrategyMap, tmp_path: Path) -> None:

@@ -133,13 +133,15 @@ def test_the_result_reads_back_and_does_not_depend_on_processes(instance: Instan
     assert Simulation.model_validate_json(result.to_json()) == result
     assert simulated(instance, processes=2).to_json() == result.to_json()
     assert simulated(instance, seed=1).to_json() != result.to_json()
-    folder = write_simulation(result, tmp_path / "one")
+    folder = write_simulation(result, instance, tmp_path / "one")
     assert read_simulation(folder) == result == read_simulation(folder / "simulation.json")
-    other = write_simulation(simulated(instance), tmp_path / "two")
+    other = write_simulation(simulated(instance), instance, tmp_path / "two")
     for file in folder.iterdir():
+        if file.name == "manifest.json":  # which tells the time
+            continue
         assert file.read_bytes() == (other / file.name).read_bytes(), file.name
     with pytest.raises(InputError, match="already exists"):
-        write_simulation(result, folder)
+        write_simulation(result, instance, folder)
     for source in (tmp_path / "none", tmp_path):
         with pytest.raises(InputError, match="can't be read"):
             read_simulation(source)
@@ -184,7 +186,7 @@ def test_tables_hold_the_replications(instance: Instance, tmp_path: Path) -> Non
     assert len(usable) == 104 and set(usable["fewest"]) == {8}
     assert usable["end_h"].iloc[-1] == pytest.approx(2 * 8766) and (usable["p5"] < usable["p95"]).all()
     assert usable["mean"].mean() == pytest.approx(fake.USABLE * result.evaluation.availability)
-    write_simulation(result, tmp_path / "folder")
+    write_simulation(result, instance, tmp_path / "folder")
     written = pd.read_csv(tmp_path / "folder" / "quarters.csv")
     assert written["goodput"].to_numpy() == pytest.approx(quarters["goodput"].to_numpy(), rel=1e-15)
 
@@ -446,7 +448,7 @@ def test_the_command_prints_writes_and_says_what_is_next(plan_file: str, tmp_pat
     )
     assert f"Written to {folder}" in text.stdout and "Next: spareopt simulate academic-1k" in text.stdout
     assert sorted(file.name for file in folder.iterdir()) == [
-        "quarters.csv", "replications.csv", "simulation.json", "usable_blocks.csv",
+        "instance.json", "manifest.json", "quarters.csv", "replications.csv", "simulation.json", "usable_blocks.csv",
     ]  # fmt: skip
     document = run(*options, "--warm-up", "2 d", "--json")
     assert document.stdout == (folder / "simulation.json").read_text() and document.stderr == ""

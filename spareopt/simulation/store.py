@@ -2,20 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from spareopt.folders import read_result, write_folder
+from spareopt.folders import read_result
+from spareopt.instance import Instance
+from spareopt.manifest import DONE, Manifest, RunStatus, write_run
+from spareopt.plan import INTERRUPTED, LIMIT_REACHED
 from spareopt.simulation.result import Comparison, Simulation
 
 SIMULATION, COMPARISON = "simulation.json", "comparison.json"
 
 
-def write_simulation(result: Simulation | Comparison, folder: str | Path) -> Path:
+STATUSES: dict[str, RunStatus] = {"replications used up": LIMIT_REACHED, "interrupted": INTERRUPTED}
+"""The status of a run by that of its simulation, where it is not done."""
+
+
+def write_simulation(
+    result: Simulation | Comparison,
+    instance: Instance,
+    folder: str | Path,
+    seconds: Mapping[str, float] | None = None,
+) -> Path:
     """Write a simulation folder; it appears complete or not at all.  Raises InputError where something stands there.
 
-    That of a comparison holds the folders ``first`` and ``second``, and the whole as comparison.json.
+    That of a comparison holds the folders ``first`` and ``second``, and the whole as comparison.json.  ``seconds``, by
+    phase, are told in the manifest.
     """
-    return write_folder(folder, lambda whole: _fill(result, whole))
+    both = (result.first, result.second) if isinstance(result, Comparison) else (result,)
+    played = both[0]
+    manifest = Manifest(
+        kind="simulate" if len(both) == 1 else "simulate-against",
+        result=SIMULATION if len(both) == 1 else COMPARISON,
+        instance=played.instance,
+        input_hash=played.input_hash,
+        applied=played.applied,
+        options={
+            **played.options.model_dump(mode="json", exclude={"seed"}),
+            "decisions": [part.decisions.model_dump(mode="json", exclude_none=True) for part in both],
+        },
+        seed=played.options.seed,
+        versions=played.versions,
+        status=STATUSES.get(played.status, DONE),
+        objective="goodput",
+        unit="baseline GPUs",
+        value=played.evaluation.goodput,
+    )
+    return write_run(folder, manifest, instance, lambda whole: _fill(result, whole), seconds)
 
 
 def _fill(result: Simulation | Comparison, folder: Path) -> None:
