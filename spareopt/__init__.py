@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spareopt.near import near_optimal
     from spareopt.near_result import NearOptimal
     from spareopt.neighbours import one_step_away
+    from spareopt.once import simulate_once, solve_once
     from spareopt.optimise import solve
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
@@ -95,7 +96,9 @@ _HOMES = {
     "read_trace": "simulation.trace",
     "select": "selection",
     "simulate": "simulation.simulate",
+    "simulate_once": "once",
     "solve": "optimise",
+    "solve_once": "once",
     "solve_robust": "robust",
     "strategy_map": "mapping",
     "sweep": "sweeps",
@@ -158,7 +161,9 @@ __all__ = [
     "read_trace",
     "select",
     "simulate",
+    "simulate_once",
     "solve",
+    "solve_once",
     "solve_robust",
     "strategy_map",
     "sweep",

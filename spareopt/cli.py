@@ -12,12 +12,14 @@ from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
 from spareopt.cli_options import (
+    check_outputs,
     instance_options,
     json_option,
     model_option,
     output_option,
     plan_option,
     read_plan_option,
+    runs_option,
     solve_options,
 )
 from spareopt.cli_robust import robust
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from spareopt.instance import Instance
+    from spareopt.kept_runs import Kept
+    from spareopt.plan import Plan
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -62,6 +66,7 @@ def main() -> None:
 @instance_options
 @solve_options
 @output_option("the plan, its tables, the MILP and the log")
+@runs_option
 @json_option
 def solve(
     *,
@@ -72,36 +77,48 @@ def solve(
     seed: int,
     model: Any,
     output: str | None,
+    runs: str | None,
     as_json: bool,
 ) -> None:
     """Find the best plan of INSTANCE (a shipped name or a file) and prove how good it is."""
     from spareopt import optimise, report, store  # noqa: PLC0415
+    from spareopt.kept_runs import NotKeptError  # noqa: PLC0415
+    from spareopt.once import solve_once  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
+    check_outputs(output, runs)
+    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
+    run, not_kept = None, None
     try:
         with Progress(instance) as progress:
-            plan = optimise.solve(
-                instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=progress.show
-            )
+            if runs is None:
+                plan = optimise.solve(instance, **options, on_progress=progress.show)
+            else:
+                run = solve_once(instance, runs, **options, on_progress=progress.show)
+                plan = run.result
+    except NotKeptError as error:  # what may have taken an hour is printed all the same
+        plan, not_kept = error.result, error
     except InfeasibleError as error:
         scored = "" if model == "exact" else f" --model {model}"
         raise InfeasibleError(f"{error}\nNext: spareopt explain {given}{scored}") from None
     finish(
         plan,
         lambda: report.plan_text(plan, instance),
-        lambda folder: _next_step(given, folder),
+        lambda folder: _next_step(given, folder, run),
         as_json=as_json,
         output=output,
         write=lambda folder: store.write_plan(plan, instance, folder),
         code=proof_code(plan.certificate.status),
+        run=run,
+        not_written=not_kept,
     )
 
 
-def _next_step(given: str, output: str | None) -> str:
+def _next_step(given: str, output: str | None, run: Kept[Plan] | None) -> str:
     """The command to try next; ``given`` names the instance with its changes."""
     if output is None:
         return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
-    return f"{written_to(output)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
+    return f"{written_to(output, run)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
 
 
 @main.command()

@@ -141,6 +141,19 @@ def output_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return click.option("-o", "--output", metavar="FOLDER", callback=checked, help=text)
 
 
+runs_option = click.option(
+    "--runs",
+    metavar="FOLDER",
+    help="Keep the run in FOLDER, with others; one that is there, whole and proven, is read back and not made again.",
+)
+
+
+def check_outputs(output: str | None, runs: str | None) -> None:
+    """Refuse a result folder beside a runs folder: a run that is found has no more than what is kept."""
+    if output is not None and runs is not None:
+        raise click.UsageError("-o does not go with --runs, which keeps the folder itself; leave one of them out.")
+
+
 def read_share(option: str, text: str, *, or_zero: bool = False) -> float:
     """A share between 0 and 1 (``or_zero``: 0 too), such as 1% or 0.01.  Raises InputError, which names the option."""
     from spareopt.units import parse_share  # noqa: PLC0415

@@ -9,11 +9,13 @@ import click
 
 from spareopt.cli_options import (
     Finite,
+    check_outputs,
     instance_options,
     json_option,
     output_option,
     processes_option,
     read_plan_option,
+    runs_option,
     typed_again,
 )
 from spareopt.errors import InputError, StoppedError
@@ -22,6 +24,7 @@ from spareopt.exits import INTERRUPTED, LIMIT_WITH_PLAN, finish, written_to
 if TYPE_CHECKING:
     from spareopt.decisions import Decisions
     from spareopt.instance import Instance
+    from spareopt.kept_runs import Kept
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.runs import By
 
@@ -78,6 +81,7 @@ if TYPE_CHECKING:
 )
 @click.option("--trace", "trace_file", default=None, metavar="FILE", help="Replay a CSV file of faults of trays.")
 @output_option("the result and its tables")
+@runs_option
 @json_option
 def simulate(
     *,
@@ -87,6 +91,7 @@ def simulate(
     against: str | None,
     trace_file: str | None,
     output: str | None,
+    runs: str | None,
     as_json: bool,
     until_job: bool,
     precision: str | None,
@@ -94,12 +99,20 @@ def simulate(
     **options: Any,
 ) -> None:
     """Play a plan of INSTANCE event by event, and put what happens beside the exact score."""
+    from spareopt.kept_runs import NotKeptError  # noqa: PLC0415
+    from spareopt.once import simulate_once  # noqa: PLC0415
     from spareopt.progress import ReplicationsLine  # noqa: PLC0415
     from spareopt.simulation import simulate as simulating  # noqa: PLC0415
     from spareopt.simulation import text  # noqa: PLC0415
     from spareopt.simulation.store import write_simulation  # noqa: PLC0415
 
-    alone = {"--precision": precision is not None, "--until-job": until_job, "--by counts": by == "counts"}
+    check_outputs(output, runs)
+    alone = {
+        "--precision": precision is not None,
+        "--until-job": until_job,
+        "--by counts": by == "counts",
+        "--runs": runs is not None,
+    }
     option = next((name for name, asked in alone.items() if asked), None)
     if against is not None and option is not None:
         raise click.UsageError(f"{option} does not go with --against; leave one of them out.")
@@ -110,17 +123,26 @@ def simulate(
 
         trace = read_trace(trace_file)
     second = None if against is None else read_plan_option(against)
-    first, plan = _first(instance, plan_source, int(options["seed"]))
+    first, plan = _first(instance, plan_source, int(options["seed"]), runs)
     result: Simulation | Comparison
+    run, not_kept = None, None
     with ReplicationsLine() as line:
         try:
-            if second is None:
+            if runs is not None:
+                run = simulate_once(
+                    instance, first, runs, precision=precision, until_job=until_job, by=by, trace=trace,
+                    on_progress=line.show, **options,
+                )  # fmt: skip
+                result = run.result
+            elif second is None:
                 result = simulating.simulate(
                     instance, first, precision=precision, until_job=until_job, by=by, trace=trace,
                     on_progress=line.show, **options,
                 )  # fmt: skip
             else:
                 result = simulating.compare(instance, first, second, trace=trace, on_progress=line.show, **options)
+        except NotKeptError as error:  # what may have taken an hour is printed all the same
+            result, not_kept = error.result, error
         except InputError as error:
             raise _named(error, instance, plan_source, first, against) from None
     played = result if second is None else result.first  # type: ignore[union-attr]
@@ -135,25 +157,31 @@ def simulate(
     finish(
         result,
         words,
-        lambda folder: _next_step(given, asked, plan_source, against, folder),
+        lambda folder: _next_step(given, asked, plan_source, against, folder, run),
         as_json=as_json,
         output=output,
         write=lambda folder: write_simulation(result, instance, folder, {"total": line.elapsed()}),
         code=codes.get(played.status, 0),  # type: ignore[union-attr]
+        run=run,
+        not_written=not_kept,
     )
 
 
-def _first(instance: Instance, plan_source: str | None, seed: int) -> tuple[Decisions, str]:
+def _first(instance: Instance, plan_source: str | None, seed: int, runs: str | None) -> tuple[Decisions, str]:
     """The plan to be played, and what it is in words; the optimum where none is named."""
     if plan_source is not None:
         return read_plan_option(plan_source), plan_source
     from spareopt import optimise  # noqa: PLC0415
+    from spareopt.once import solve_once  # noqa: PLC0415
     from spareopt.plan import INTERRUPTED as SOLVE_INTERRUPTED  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
     from spareopt.wording import proof_words  # noqa: PLC0415
 
     with Progress(instance) as progress:
-        plan = optimise.solve(instance, seed=seed, on_progress=progress.show)
+        if runs is None:
+            plan = optimise.solve(instance, seed=seed, on_progress=progress.show)
+        else:
+            plan = solve_once(instance, runs, seed=seed, on_progress=progress.show).result
     certificate = plan.certificate
     if certificate.status == SOLVE_INTERRUPTED:
         raise StoppedError("interrupted while the instance was solved; name a plan with --plan to simulate it at once")
@@ -178,8 +206,15 @@ REPEATED = (
 )  # fmt: skip
 
 
-def _next_step(given: str, asked: str, plan_source: str | None, against: str | None, output: str | None) -> str:
-    written = written_to(output)
+def _next_step(
+    given: str,
+    asked: str,
+    plan_source: str | None,
+    against: str | None,
+    output: str | None,
+    run: Kept[Simulation] | None,
+) -> str:
+    written = written_to(output, run)
     if plan_source is None:
         return f"{written}Next: spareopt solve {given} -o my-plan, then spareopt simulate {given} --plan my-plan{asked}"
     command = f"Next: spareopt simulate {given} --plan {shlex.quote(plan_source)}{asked}"

@@ -17,6 +17,7 @@ from spareopt.errors import Fault, InputError, SpareoptError
 from spareopt.pictures import NO_PICTURE, can_draw
 
 if TYPE_CHECKING:
+    from spareopt.kept_runs import Kept
     from spareopt.record import Result
 
 EXIT_CODES = """\b
@@ -120,9 +121,16 @@ def proof_code(status: str) -> int:
     return {"proven": 0, "interrupted": INTERRUPTED}.get(status, LIMIT_WITH_PLAN)
 
 
-def written_to(folder: str | None) -> str:
-    """That a folder was written, before what to do next; nothing where none was."""
+def written_to(folder: str | None, run: Kept[Any] | None = None) -> str:
+    """That a folder was written, before what to do next; nothing where none was.  ``run``: the run that it is."""
+    if run is not None and run.found:
+        return f"{_found(run)}. "
     return "" if folder is None else f"Written to {shlex.quote(folder)}. "
+
+
+def _found(run: Kept[Any]) -> str:
+    when = run.manifest.written.replace("T", " ").replace("+00:00", " UTC")
+    return f"Found in {shlex.quote(str(run.folder))}, made on {when}, and not made again"
 
 
 def finish(
@@ -135,13 +143,16 @@ def finish(
     write: Callable[[str], object],
     code: int,
     pictures: bool = False,
+    run: Kept[Any] | None = None,
+    not_written: InputError | None = None,
 ) -> NoReturn:
     """Write the folder of a result, print it, and end with the exit code.
 
     ``text`` is the result in words, ``next_step`` the command to try next once the folder (None: no folder) is
-    written, ``pictures`` whether it should have some.
+    written, ``pictures`` whether it should have some.  ``run``: where the result is kept already; ``not_written``: why
+    it could not be.
     """
-    written, not_written = None, None
+    written = None if run is None else str(run.folder)
     if output is not None:
         try:
             write(output)
@@ -150,6 +161,8 @@ def finish(
             not_written = error
     if as_json:
         click.echo(result.to_json(), nl=False)
+        if run is not None and run.found:
+            click.echo(_found(run), err=True)
     else:
         click.echo(text(), nl=False)
         click.echo("\n" + next_step(written))

@@ -52,5 +52,10 @@ def result_of(measured: Measured, status: Status, lost: Sequence[int]) -> Simula
         wall_time=wall_time(measured) if measured.options.until_job else None,
         replications=replication_rows(measured),
         usable_blocks=usable_blocks(measured),
-        versions={"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        versions=versions(),
     )
+
+
+def versions() -> dict[str, str]:
+    """The versions that a simulation depends on."""
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
