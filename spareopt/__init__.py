@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from spareopt.reading import read_instance
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
+    from spareopt.run_queries import query_runs
+    from spareopt.run_records import RunList, list_runs
     from spareopt.selected import Selected
     from spareopt.selection import select, undominated
     from spareopt.simulation.result import Comparison, Simulation
@@ -64,6 +66,7 @@ _HOMES = {
     "Plan": "plan",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
+    "RunList": "run_records",
     "Selected": "selected",
     "Simulation": "simulation.result",
     "SolverError": "errors",
@@ -78,9 +81,11 @@ _HOMES = {
     "evaluate": "evaluation",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
+    "list_runs": "run_records",
     "marginal_values": "marginal",
     "near_optimal": "near",
     "one_step_away": "neighbours",
+    "query_runs": "run_queries",
     "read_comparison": "simulation.store",
     "read_decisions": "decisions",
     "read_frontier": "curve_store",
@@ -129,6 +134,7 @@ __all__ = [
     "Plan",
     "RobustComparison",
     "RobustPlan",
+    "RunList",
     "Selected",
     "Simulation",
     "SolverError",
@@ -143,9 +149,11 @@ __all__ = [
     "evaluate",
     "explain_infeasible",
     "frontier",
+    "list_runs",
     "marginal_values",
     "near_optimal",
     "one_step_away",
+    "query_runs",
     "read_comparison",
     "read_decisions",
     "read_frontier",

@@ -23,6 +23,7 @@ from spareopt.cli_options import (
     solve_options,
 )
 from spareopt.cli_robust import robust
+from spareopt.cli_runs import runs
 from spareopt.cli_simulate import simulate
 from spareopt.cli_sweep import sweep
 from spareopt.cli_tornado import tornado
@@ -333,3 +334,4 @@ main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
 main.add_command(sweep)
+main.add_command(runs)

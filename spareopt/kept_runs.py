@@ -120,6 +120,7 @@ def kept(
     there = _found(folder, question.digest(), read)
     if there is not None:
         return there
+    began = time.perf_counter()
     try:
         result = make()
     except InfeasibleError as error:
@@ -129,9 +130,10 @@ def kept(
         except InputError as not_kept:  # the answer stands all the same
             raise InfeasibleError(f"{error}\n{not_kept}") from None
         raise
+    seconds = round(time.perf_counter() - began, 3)
     try:
         for _ in range(MOST_WRITES):
-            least = _keep(folder, question, lambda path: write(result, path))
+            least = _keep(folder, question, lambda path: write(result, path), seconds)
             run = _read_back(folder, question.digest(), least, read)
             if run is not None:
                 return run
@@ -229,7 +231,7 @@ def _rank_of(manifest: Manifest) -> Rank:
     return (len(LADDER), 0.0) if manifest.status in FINAL else (LADDER.index(manifest.status), -gap)
 
 
-def _keep(folder: Path, question: Question, write: Callable[[Path], object]) -> Rank:
+def _keep(folder: Path, question: Question, write: Callable[[Path], object], seconds: float | None = None) -> Rank:
     """Write a run to scratch, and put it in its place unless one as good stands there; how good it is.
 
     Raises InputError.
@@ -241,6 +243,8 @@ def _keep(folder: Path, question: Question, write: Callable[[Path], object]) -> 
             new = scratch / folder.name
             write(new)
             manifest = read_manifest(new).model_copy(update={"question": digest})
+            if not manifest.seconds and seconds is not None:
+                manifest = manifest.model_copy(update={"seconds": {"total": seconds}})
             (new / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
             _put(new, folder, digest, scratch)
             return _rank_of(manifest)
