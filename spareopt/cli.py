@@ -282,11 +282,14 @@ def show(given: str, instance: Instance, design: str | None, as_json: bool) -> N
 
 
 @main.command()
-def schema() -> None:
-    """Print the JSON schema of an instance file, for editors and checks."""
-    from spareopt.instance import Instance  # noqa: PLC0415
+@click.argument("kind", default="instance", metavar="KIND")
+def schema(kind: str) -> None:
+    """Print the JSON schema of a KIND of document: that of an instance file when left out."""
+    from spareopt.schemas import KINDS, schema_of  # noqa: PLC0415
 
-    emit(Instance.model_json_schema())
+    if kind not in KINDS:
+        raise InputError("KIND", [Fault("", f"unknown kind {kind!r:.40}; expected one of {', '.join(KINDS)}")])
+    emit(schema_of(kind))
 
 
 @main.command()

@@ -20,7 +20,7 @@ class Record(BaseModel):
 class Frozen(BaseModel):
     """A part of a result."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)  # all is always written
 
 
 class Result(Frozen):
