@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from spareopt.robust_store import read_robust, write_robust
     from spareopt.selected import Selected
     from spareopt.selection import select, undominated
+    from spareopt.simulation.incident_files import write_incidents
+    from spareopt.simulation.incidents import IncidentLog, incident_logs, simulate_incidents
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -53,6 +55,7 @@ _HOMES = {
     "Decisions": "decisions",
     "Evaluation": "evaluation",
     "Frontier": "efficient",
+    "IncidentLog": "simulation.incidents",
     "Infeasibility": "conflicts",
     "InfeasibleError": "errors",
     "InputError": "errors",
@@ -77,6 +80,7 @@ _HOMES = {
     "evaluate": "evaluation",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
+    "incident_logs": "simulation.incidents",
     "marginal_values": "marginal",
     "near_optimal": "near",
     "one_step_away": "neighbours",
@@ -95,6 +99,7 @@ _HOMES = {
     "read_trace": "simulation.trace",
     "select": "selection",
     "simulate": "simulation.simulate",
+    "simulate_incidents": "simulation.incidents",
     "solve": "optimise",
     "solve_robust": "robust",
     "strategy_map": "mapping",
@@ -104,6 +109,7 @@ _HOMES = {
     "what_binds": "binding",
     "why_not": "alternatives",
     "write_curve": "curve_store",
+    "write_incidents": "simulation.incident_files",
     "write_map": "map_store",
     "write_plan": "store",
     "write_robust": "robust_store",
@@ -116,6 +122,7 @@ __all__ = [
     "Decisions",
     "Evaluation",
     "Frontier",
+    "IncidentLog",
     "Infeasibility",
     "InfeasibleError",
     "InputError",
@@ -140,6 +147,7 @@ __all__ = [
     "evaluate",
     "explain_infeasible",
     "frontier",
+    "incident_logs",
     "marginal_values",
     "near_optimal",
     "one_step_away",
@@ -158,6 +166,7 @@ __all__ = [
     "read_trace",
     "select",
     "simulate",
+    "simulate_incidents",
     "solve",
     "solve_robust",
     "strategy_map",
@@ -167,6 +176,7 @@ __all__ = [
     "what_binds",
     "why_not",
     "write_curve",
+    "write_incidents",
     "write_map",
     "write_plan",
     "write_robust",
