@@ -81,7 +81,7 @@ def read_off(record: list[tuple[float, str, int]], from_h: float) -> list[Row]:
             down.pop(number)[1] = time
         elif what == "interruption":
             rows[-1][5] = True
-    return [tuple(row) for row in rows if row[0] >= from_h or row[1] > from_h]  # type: ignore[misc]
+    return [tuple(row) for row in rows if row[0] >= from_h or row[1] > from_h]
 
 
 def check(seed: int) -> int:
@@ -331,7 +331,7 @@ def test_replications_that_there_are_not(replication: Any) -> None:
 
 def read_back(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """A log and its fleet from their files."""
-    return tuple(  # type: ignore[return-value]
+    return tuple(
         pd.read_csv(folder / name, keep_default_na=False, na_values={"end_h": [""]})
         for name in ("log.csv", "log-fleet.csv")
     )
