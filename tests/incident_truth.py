@@ -54,7 +54,7 @@ class Truth(NamedTuple):
     """What is true of a site."""
 
     mtbf_h: dict[str, float]
-    """Of one unit of each kind, the mean over lemons and others, after the burn-in; bursts come on top."""
+    """Of one unit of each kind, after the burn-in; bursts come on top.  With lemons its rate is the mean over units."""
     phases: dict[str, Phases]
     """(share, mean h) of the exponential ways of repair of each kind, by mean; of software there is none."""
     bursts: Bursts | None = None
@@ -68,6 +68,19 @@ class Truth(NamedTuple):
     def repair_h(self, kind: str) -> float:
         """The mean repair time of a kind, h."""
         return sum(share * mean for share, mean in self.phases[kind])
+
+    def pooled_mtbf_h(self, kind: str) -> float:
+        """What hours exposed over faults of a kind tend to in a long log, h.
+
+        Longer than the mean over units where there are lemons: they are down more, and so exposed less.
+        """
+        if self.lemons is None or kind != "tray":
+            return self.mtbf_h[kind]
+        share, multiple = self.lemons
+        other = 1.0 / self.mtbf_h[kind] / (1.0 - share + share * multiple)
+        up = [1.0 / (1.0 + rate * self.repair_h(kind)) for rate in (other, multiple * other)]
+        hours = (1.0 - share) * up[0] + share * up[1]
+        return hours / ((1.0 - share) * up[0] * other + share * up[1] * multiple * other)
 
 
 MTBF = {"tray": 4000.0, "rack": 6000.0, "software": 60.0}

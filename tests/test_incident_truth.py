@@ -10,7 +10,7 @@ import math
 import numpy as np
 import pytest
 
-from tests.incident_truth import CASES, RACKS, TRAYS, UNITS, ZONES, logs, observed
+from tests.incident_truth import CASES, RACKS, TRAYS, UNITS, ZONES, Truth, logs, observed
 
 LOGS = 12
 
@@ -51,7 +51,7 @@ def test_logs_are_as_the_truth_says(case: str) -> None:
         lemon_faults += by_age["unit"].isin(lemon).sum()
         young += rows.loc[(rows["start_h"] < begin) & (rows["kind"] == "tray"), "unit"].nunique()
     for kind, number in counts.items():
-        expected = hours[kind] / truth.mtbf_h[kind]
+        expected = hours[kind] / truth.pooled_mtbf_h(kind)
         assert near(number, expected, expected**0.5 * _spread(truth.lemons, kind)), kind
     for kind, times in repairs.items():
         mean = truth.repair_h(kind)
@@ -77,9 +77,16 @@ def test_logs_are_as_the_truth_says(case: str) -> None:
         share, multiple = truth.lemons
         trays = LOGS * ZONES * RACKS * TRAYS
         assert near(lemons, share * trays, math.sqrt(share * (1 - share) * trays))
-        assert lemon_faults / counts["tray"] == pytest.approx(
-            share * multiple / (1 - share + share * multiple), abs=0.06
-        )
+        times_as_often = lemon_faults / lemons / ((counts["tray"] - lemon_faults) / (trays - lemons))
+        assert times_as_often == pytest.approx(multiple * _up_of_lemons(truth), rel=0.06)
+
+
+def _up_of_lemons(truth: Truth) -> float:
+    """How much of the time a lemon is up, as a share of that of the other trays."""
+    assert truth.lemons is not None
+    share, multiple = truth.lemons
+    other = truth.repair_h("tray") / truth.mtbf_h["tray"] / (1 - share + share * multiple)
+    return (1 + other) / (1 + multiple * other)
 
 
 def _spread(lemons: tuple[float, float] | None, kind: str) -> float:
