@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spareopt.alternatives import WhyNot, why_not
     from spareopt.binding import Binds, what_binds
+    from spareopt.calibration.incidents import Observation
+    from spareopt.calibration.observation import read_observation
     from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
@@ -63,6 +65,7 @@ _HOMES = {
     "LimitError": "errors",
     "MarginalValues": "marginal",
     "NearOptimal": "near_result",
+    "Observation": "calibration.incidents",
     "Plan": "plan",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
@@ -91,6 +94,7 @@ _HOMES = {
     "read_instance": "reading",
     "read_map": "map_store",
     "read_marginal_values": "curve_store",
+    "read_observation": "calibration.observation",
     "read_plan": "store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
@@ -130,6 +134,7 @@ __all__ = [
     "LimitError",
     "MarginalValues",
     "NearOptimal",
+    "Observation",
     "Plan",
     "RobustComparison",
     "RobustPlan",
@@ -158,6 +163,7 @@ __all__ = [
     "read_instance",
     "read_map",
     "read_marginal_values",
+    "read_observation",
     "read_plan",
     "read_robust",
     "read_simulation",

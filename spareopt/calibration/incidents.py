@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,14 @@ class Fleet(NamedTuple):
     zone: Integers
     age_h: Floats
     """Time in service of the unit at ``from_h``; NaN where it is not known."""
+
+
+Arrays = TypeVar("Arrays", Incidents, Absences, Fleet)
+
+
+def taken(arrays: Arrays, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Arrays:
+    """Some rows of arrays, by number or by truth."""
+    return type(arrays)(*cast("Any", (array[rows] for array in arrays)))
 
 
 class Exclusion(NamedTuple):
