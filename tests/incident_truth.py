@@ -202,7 +202,7 @@ def observed(log: IncidentLog) -> Observation:
         return {name: known.get_indexer(table[name]).astype(np.int64) for name, known in codes.items()}
 
     earlier = rows["start_h"] < log.from_h
-    absent, counted = rows[earlier], rows[~earlier]
+    absent, counted = rows[earlier].sort_values(["kind", "unit"]), rows[~earlier]
     end = counted["end_h"].to_numpy()
     unknown = np.full(len(counted), -1, dtype=np.int64)
     where = coded(absent)

@@ -6,10 +6,12 @@ No estimator of the package is used: counts, means and times straight from the t
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import spareopt
 from tests.incident_truth import CASES, RACKS, TRAYS, UNITS, ZONES, Truth, logs, observed
 
 LOGS = 12
@@ -126,3 +128,20 @@ def test_what_is_observed_is_what_the_tables_hold() -> None:
         assert (seen.fleet.kind == code).sum() == number
         assert seen.roster_of(code)
     assert (seen.fleet.age_h == log.from_h).all()
+
+
+@pytest.mark.parametrize("case", ["domains", "all-at-once"])
+def test_files_of_a_log_are_read_as_it_is(case: str, tmp_path: Path) -> None:
+    """The files that the simulator writes need no mapping, and what the reader makes of them is what is observed here.
+
+    To the digits written.  Nothing is excluded but what began before the record.
+    """
+    log = next(logs(case, 1))
+    read, expected = spareopt.read_observation(*spareopt.write_incidents(log, tmp_path / "log.csv")), observed(log)
+    assert read.names == expected.names
+    for part in ("incidents", "absences", "fleet"):
+        for name, column in getattr(expected, part)._asdict().items():
+            assert np.allclose(getattr(getattr(read, part), name), column, rtol=0, atol=2e-6, equal_nan=True), name
+    assert (read.begin_h, read.end_h) == pytest.approx((log.from_h, log.to_h), abs=2e-6)
+    assert [(left_out.role, left_out.rows) for left_out in read.exclusions] == [("rule", len(expected.absences.unit))]
+    assert (read.overlapping, read.notes) == (0, ())
