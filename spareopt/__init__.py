@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
+    from spareopt.plan_changes import PlanChange, explain_change
+    from spareopt.plan_comparison import PlanComparison, compare_plans
+    from spareopt.plan_comparison_store import read_plan_comparison, write_plan_comparison
     from spareopt.reading import read_instance
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
@@ -61,6 +64,8 @@ _HOMES = {
     "MarginalValues": "marginal",
     "NearOptimal": "near_result",
     "Plan": "plan",
+    "PlanChange": "plan_changes",
+    "PlanComparison": "plan_comparison",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
     "Selected": "selected",
@@ -73,8 +78,10 @@ _HOMES = {
     "WhyNot": "alternatives",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
+    "compare_plans": "plan_comparison",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "explain_change": "plan_changes",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
     "marginal_values": "marginal",
@@ -88,6 +95,7 @@ _HOMES = {
     "read_map": "map_store",
     "read_marginal_values": "curve_store",
     "read_plan": "store",
+    "read_plan_comparison": "plan_comparison_store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
     "read_sweep": "sweep_folder",
@@ -106,6 +114,7 @@ _HOMES = {
     "write_curve": "curve_store",
     "write_map": "map_store",
     "write_plan": "store",
+    "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
 }
@@ -124,6 +133,8 @@ __all__ = [
     "MarginalValues",
     "NearOptimal",
     "Plan",
+    "PlanChange",
+    "PlanComparison",
     "RobustComparison",
     "RobustPlan",
     "Selected",
@@ -136,8 +147,10 @@ __all__ = [
     "WhyNot",
     "ZoneChoice",
     "compare",
+    "compare_plans",
     "compare_robust",
     "evaluate",
+    "explain_change",
     "explain_infeasible",
     "frontier",
     "marginal_values",
@@ -151,6 +164,7 @@ __all__ = [
     "read_map",
     "read_marginal_values",
     "read_plan",
+    "read_plan_comparison",
     "read_robust",
     "read_simulation",
     "read_sweep",
@@ -169,6 +183,7 @@ __all__ = [
     "write_curve",
     "write_map",
     "write_plan",
+    "write_plan_comparison",
     "write_robust",
     "write_simulation",
 ]
