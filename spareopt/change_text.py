@@ -252,7 +252,7 @@ def value_words(value: Any) -> str:
     if found is None or isinstance(value, bool):
         return str(value) if len(str(value)) <= LONGEST else f"{str(value)[: LONGEST - 1]}…"
     number, unit = found
-    if unit in _KINDS:
+    if unit in _KINDS and not (unit == "h" and number >= 1):  # an MTBF is thought of in hours, however long
         return units.show(number, *_KINDS[unit])
     text = f"{number:,.0f}" if abs(number) >= 1e4 else f"{number:,.6g}"
     return f"{text} {unit}".rstrip()

@@ -488,7 +488,7 @@ def _method(groups: Sequence[Group], orders: Sequence[Order]) -> str:
         return f"Shapley value: mean over all {len(orders)} orders in which the causes may happen"
     if len(orders) == 1:
         return f"one order: {', then '.join(group_words(groups[i]) for i in orders[0])}"
-    if len(groups) > MOST_SHAPLEY:
+    if len(orders) == 2 and orders[1] == orders[0][::-1]:
         first = ", then ".join(group_words(groups[i]) for i in orders[0])
         return f"mean of two orders: {first}; and the reverse"
     return f"mean over {len(orders)} orders in which the causes may happen"
