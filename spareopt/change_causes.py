@@ -44,13 +44,16 @@ def separate(before: Instance, after: Instance, differences: Sequence[Difference
             except InputError as error:
                 invalid[frozenset(some)] = str(error.faults[0])
     groups: list[Group] = [(cause,) for cause in present]
-    notes = []
+    reasons: list[tuple[Group, str]] = []
     while bad := _reached(invalid, groups):
         one, other = min(combinations(groups, 2), key=lambda pair: len(_reached(invalid, _joined(groups, *pair))))
         groups = _joined(groups, one, other)
         solved = [message for causes, message in bad.items() if causes not in _reached(invalid, groups)]
-        reason = (solved or list(bad.values()))[0]
-        notes.append(f"{group_words(one + other)}: one without the other is no valid instance ({reason})")
+        reasons.append((one + other, (solved or list(bad.values()))[0]))
+    notes = []
+    for group in groups:
+        if known := dict.fromkeys(reason for joined, reason in reasons if set(joined) <= set(group)):
+            notes.append(f"{group_words(group)}: parted, they are no valid instance ({'; '.join(known)})")
     return Separated(before, after, differences, tuple(groups), tuple(notes))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spareopt import units
-from spareopt.input_changes import CAUSES, FieldChange, quantity
+from spareopt.input_changes import CAUSES, NO_EFFECT, FieldChange, quantity
 from spareopt.plan_changes import VERSION, Contribution, DecisionChange, Measure, PlanChange
 from spareopt.plan_comparison import PlanComparison
 from spareopt.score_text import LOSS_NAMES, limit_name
@@ -200,7 +200,8 @@ def _about_it(change: PlanChange, first: str) -> str:
     if kept is None or not change.measures:
         return ""
     measure = change.measures[0]
-    decided = listed(_decision_words(decision) for decision in change.decisions)
+    decisions = [item for item in change.decisions if item.decision != "all"] or change.decisions
+    decided = "; ".join(_decision_words(decision) for decision in decisions)
     if kept.cannot_be_built:
         return f"{first} can't be built under the new conditions ({kept.cannot_be_built}). The new plan: {decided}."
     if not change.decisions:
@@ -218,10 +219,9 @@ def _about_it(change: PlanChange, first: str) -> str:
 
 
 def _decision_words(decision: DecisionChange) -> str:
-    name = quantity_name(decision.decision)
-    of = f" of {decision.zone}" if decision.zone and decision.decision == "all" else ""
     if decision.decision == "all":
-        return f"zones{of} built otherwise"
+        return f"zones of {decision.zone} built otherwise"
+    name = quantity_name(decision.decision)
     return f"{name} {decision.before or 'none'} → {decision.after or 'none'}"
 
 
@@ -276,21 +276,23 @@ def _moved(change: PlanChange) -> list[object]:
     if not change.fields:
         return []
     out = plain_table("cause", "field", "before", "after", "", left=("cause", "field", "before", "after"))
-    out.columns[0].no_wrap = True
+    out.columns[0].no_wrap = out.columns[1].no_wrap = True
     known = change.attribution
     shown: set[str] = set()
     groups = [item.causes for item in known.contributions if item.causes != (VERSION,)] if known else []
     alone = [(cause,) for cause in CAUSES if not any(cause in group for group in groups)]
-    for group in (*groups, *alone, ("no_effect",)):
+    for cause in (cause for group in (*groups, *alone) for cause in group):
         for field in change.fields:
-            if field.cause not in group:
+            if field.cause != cause:
                 continue
-            name = "without effect" if field.cause == "no_effect" else CAUSES[field.cause]
+            name = CAUSES[cause]
             before, after = field_values(field)
             ratio = "" if field.ratio is None else f"{field.ratio:,.4g}x"
             out.add_row("" if name in shown else name, field.path, before, after, ratio)
             shown.add(name)
-    return [f"What moved: {counted(len(change.fields), 'field')}", out, ""]
+    still = [field.path for field in change.fields if field.cause == NO_EFFECT]
+    notes = [prose(f"Without effect on objective, goodput and cost: {listed(still)}.")] if still else []
+    return [f"What moved: {counted(len(change.fields), 'field')}", *([out] if shown else []), *notes, ""]
 
 
 def _by_cause(change: PlanChange) -> list[object]:
@@ -368,7 +370,11 @@ def _side_by_side(result: PlanComparison, names: Sequence[str]) -> list[object]:
     only = f"{zones.pop()}." if len(zones) == 1 else ""
     group = ""
     for row in result.rows:
-        if row.quantity in _HIDDEN or (row.quantity.startswith("version of ") and not row.differs):
+        if (
+            row.quantity in _HIDDEN
+            or row.quantity.endswith(".all")
+            or (row.quantity.startswith("version of ") and not row.differs)
+        ):
             continue
         if row.group in ("money", "power", "losses") and not any(row.values):
             continue

@@ -76,7 +76,7 @@ class DecisionChange(Frozen):
     zone: str
     """Zone class; empty for the whole job."""
     decision: str
-    """Field of a zone choice, ``checkpoint_plan``, or ``all`` where a class is split among several choices."""
+    """Field of a zone choice, ``checkpoint_plan``, or ``all`` with the choices of a class that is split."""
     before: str
     after: str
     alone: float | None

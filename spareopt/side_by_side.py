@@ -7,7 +7,7 @@ from typing import Any
 
 from spareopt.comparison import decision_words, plain_choice
 from spareopt.decision_words import choices_words
-from spareopt.decisions import DECISION_FIELDS, REPAIR_FIELDS
+from spareopt.decisions import DECISION_FIELDS, REPAIR_FIELDS, ZoneChoice
 from spareopt.evaluation import Evaluation
 from spareopt.record import Frozen
 from spareopt.solved import Solved
@@ -98,8 +98,8 @@ def _alike(one: Value, other: Value) -> bool:
 def decision_rows(plans: Sequence[Solved]) -> dict[tuple[str, str], list[str | None]]:
     """The value of each decision in each plan in words, by zone class ("" for the job) and decision.
 
-    None where a plan has no such zone class or decision.  A class that any plan splits among several choices is one
-    row, ``all``.
+    None where a plan has no such zone class or decision.  A class that any plan splits among several choices has, after
+    the values of each decision, a row ``all`` with the choices themselves.
     """
     result: dict[tuple[str, str], list[str | None]] = {}
     for zone in dict.fromkeys(choice.zone for solved in plans for choice in solved.plan.decisions.zones):
@@ -107,16 +107,24 @@ def decision_rows(plans: Sequence[Solved]) -> dict[tuple[str, str], list[str | N
             [plain_choice(solved.instance, choice) for choice in solved.plan.decisions.zones if choice.zone == zone]
             for solved in plans
         ]
+        counts = [sum(choice.count for choice in of_plan) for of_plan in choices]
+        result[zone, "count"] = [f"{count:,}" if count else None for count in counts]
+        for field in DECISION_FIELDS:
+            if field in REPAIR_FIELDS and all(getattr(c, field) is None for of_plan in choices for c in of_plan):
+                continue  # nothing of it is chosen
+            result[zone, field] = [_values(of_plan, field) if of_plan else None for of_plan in choices]
         if any(len(of_plan) > 1 for of_plan in choices):
             result[zone, "all"] = [choices_words(of_plan) if of_plan else None for of_plan in choices]
-            continue
-        for field in ("count", *DECISION_FIELDS):
-            values = [getattr(of_plan[0], field) if of_plan else None for of_plan in choices]
-            if field in REPAIR_FIELDS and all(value is None for value in values):
-                continue  # nothing of it is chosen
-            result[zone, field] = [
-                decision_words(field, value) if of_plan else None
-                for of_plan, value in zip(choices, values, strict=True)
-            ]
     result["", "checkpoint_plan"] = [solved.plan.decisions.checkpoint_plan for solved in plans]
     return result
+
+
+def _values(choices: Sequence[ZoneChoice], field: str) -> str:
+    """The value of a decision in the zones of a class; with how many have it where they differ."""
+    zones: dict[str, int] = {}
+    for choice in sorted(choices, key=lambda choice: str(getattr(choice, field))):
+        words = decision_words(field, getattr(choice, field))
+        zones[words] = zones.get(words, 0) + choice.count
+    if len(zones) == 1:
+        return next(iter(zones))
+    return ", ".join(f"{number:,} × {words}" for words, number in zones.items())
