@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
     from spareopt.plan import Plan
+    from spareopt.plan_changes import PlanChange, explain_change
+    from spareopt.plan_comparison import PlanComparison, compare_plans
+    from spareopt.plan_comparison_store import read_plan_comparison, write_plan_comparison
     from spareopt.reading import read_instance
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
@@ -67,6 +70,8 @@ _HOMES = {
     "NearOptimal": "near_result",
     "Observation": "calibration.incidents",
     "Plan": "plan",
+    "PlanChange": "plan_changes",
+    "PlanComparison": "plan_comparison",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
     "Selected": "selected",
@@ -79,8 +84,10 @@ _HOMES = {
     "WhyNot": "alternatives",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
+    "compare_plans": "plan_comparison",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "explain_change": "plan_changes",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
     "incident_logs": "simulation.incidents",
@@ -96,6 +103,7 @@ _HOMES = {
     "read_marginal_values": "curve_store",
     "read_observation": "calibration.observation",
     "read_plan": "store",
+    "read_plan_comparison": "plan_comparison_store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
     "read_sweep": "sweep_folder",
@@ -116,6 +124,7 @@ _HOMES = {
     "write_incidents": "simulation.incident_files",
     "write_map": "map_store",
     "write_plan": "store",
+    "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
 }
@@ -136,6 +145,8 @@ __all__ = [
     "NearOptimal",
     "Observation",
     "Plan",
+    "PlanChange",
+    "PlanComparison",
     "RobustComparison",
     "RobustPlan",
     "Selected",
@@ -148,8 +159,10 @@ __all__ = [
     "WhyNot",
     "ZoneChoice",
     "compare",
+    "compare_plans",
     "compare_robust",
     "evaluate",
+    "explain_change",
     "explain_infeasible",
     "frontier",
     "incident_logs",
@@ -165,6 +178,7 @@ __all__ = [
     "read_marginal_values",
     "read_observation",
     "read_plan",
+    "read_plan_comparison",
     "read_robust",
     "read_simulation",
     "read_sweep",
@@ -185,6 +199,7 @@ __all__ = [
     "write_incidents",
     "write_map",
     "write_plan",
+    "write_plan_comparison",
     "write_robust",
     "write_simulation",
 ]

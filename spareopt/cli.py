@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_compare import compare
 from spareopt.cli_explain import explain
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
@@ -308,6 +309,7 @@ def new(file: str, template: str) -> None:
     )
 
 
+main.add_command(compare)
 main.add_command(simulate)
 main.add_command(robust)
 main.add_command(frontier)
