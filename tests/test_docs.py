@@ -138,7 +138,7 @@ def test_tables_have_a_head_and_commands_stand_in_blocks(page: Path) -> None:
     for number, line in enumerate(lines):
         fenced ^= line.startswith("```")
         begins = line.startswith("| ") and not before.startswith("|")
-        assert fenced or not begins or lines[number + 1].startswith("|---"), f"line {number + 1}: a table without a head"
+        assert fenced or not begins or lines[number + 1].startswith("|---"), f"line {number + 1}: a table has no head"
         assert fenced or not line.startswith("spareopt "), f"line {number + 1}: a command outside a block"
         before = line
     assert not fenced, "a block that is not closed"
