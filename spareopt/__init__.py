@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from spareopt.near_result import NearOptimal
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
+    from spareopt.overlays.overlay import Overlay, write_overlay
+    from spareopt.overlays.sources import read_overlay
     from spareopt.plan import Plan
     from spareopt.reading import read_instance
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
@@ -60,6 +62,7 @@ _HOMES = {
     "LimitError": "errors",
     "MarginalValues": "marginal",
     "NearOptimal": "near_result",
+    "Overlay": "overlays.overlay",
     "Plan": "plan",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
@@ -87,6 +90,7 @@ _HOMES = {
     "read_instance": "reading",
     "read_map": "map_store",
     "read_marginal_values": "curve_store",
+    "read_overlay": "overlays.sources",
     "read_plan": "store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
@@ -105,6 +109,7 @@ _HOMES = {
     "why_not": "alternatives",
     "write_curve": "curve_store",
     "write_map": "map_store",
+    "write_overlay": "overlays.overlay",
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
@@ -123,6 +128,7 @@ __all__ = [
     "LimitError",
     "MarginalValues",
     "NearOptimal",
+    "Overlay",
     "Plan",
     "RobustComparison",
     "RobustPlan",
@@ -150,6 +156,7 @@ __all__ = [
     "read_instance",
     "read_map",
     "read_marginal_values",
+    "read_overlay",
     "read_plan",
     "read_robust",
     "read_simulation",
@@ -168,6 +175,7 @@ __all__ = [
     "why_not",
     "write_curve",
     "write_map",
+    "write_overlay",
     "write_plan",
     "write_robust",
     "write_simulation",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,7 @@ from spareopt.cli_options import (
     json_option,
     model_option,
     output_option,
+    overlay_option,
     plan_option,
     read_plan_option,
     solve_options,
@@ -204,8 +206,9 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
 
 @main.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@overlay_option
 @json_option
-def validate(files: tuple[str, ...], as_json: bool) -> None:
+def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """Check instance files, their scenarios and intervals too, and report all faults at once with line and field."""
     from spareopt.intervals import check_intervals  # noqa: PLC0415
     from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
@@ -214,10 +217,13 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     for file in files:
         faults: list[Fault] = []
         try:
-            read_instance(file)
-            faults = check_scenarios(file) + check_intervals(file)
+            read_instance(file, overlays=overlays)
+            faults = check_scenarios(file, overlays) + check_intervals(file, overlays)
         except InputError as error:
-            faults = error.faults
+            faults = [
+                replace(fault, file=fault.file or error.source) if error.source in overlays else fault
+                for fault in error.faults
+            ]
         results.append(
             {
                 "file": file,
