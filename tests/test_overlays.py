@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 import spareopt
 from spareopt.cli import main
 from spareopt.errors import InputError
+from spareopt.overlays import sources
 from spareopt.overlays.overlay import Overlay, overlay_text
 from spareopt.yaml_source import parse_value
 
@@ -173,6 +175,50 @@ def test_new_designs_are_choices_where_zones_list_none(cluster: Path) -> None:
     listed = changes | {"zones.hall.designs": ["wide"]}
     plan = spareopt.solve(spareopt.read_instance(cluster, overlays=[cheap], overrides=listed))
     assert plan.decisions.zones[0].design == "wide"
+
+
+EDITS: dict[str, list[Any]] = {
+    "limits.capital": ["70 M$", "0.9x"],
+    "failures.tray.mtbf": ["4000 h", "0.5x"],
+    "failures.rack.rate": ["1e-3 per day", "2x"],
+    "designs.*.rack_price": ["3 M$", "1.25x"],
+    "designs.wide.inter_block_spares": [2, [0, 1]],
+    "repair_plans.next-day.tray": [{"hands_on": "3 h"}],
+    "zones.0.racks": [12],
+}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([(path, value) for path in EDITS for value in EDITS[path]]), unique_by=lambda e: e[0]))
+def test_overrides_of_an_overlay_are_those_of_the_command(edits: list[tuple[str, Any]]) -> None:
+    """Proves for any overrides, in any order, that an overlay of them is the same as --set of each."""
+    data, overrides = parse_value(CLUSTER), dict(edits)
+    laid = spareopt.read_instance(data, overlays=[Overlay(name="a", overrides=overrides)])
+    assert laid.resolved() == spareopt.read_instance(data, overrides=overrides).resolved()
+    assert len(laid.applied) == len(overrides)
+
+
+def test_data_with_tuples_is_merged_too() -> None:
+    """Proves that the items of data from Python, which may hold tuples, are merged like those of a file."""
+    data = parse_value(CLUSTER)
+    data["designs"] = tuple(data["designs"])
+    laid = spareopt.read_instance(data, overlays=[Overlay(name="a", designs=({"name": "wide", "rack_price": "1 M$"},))])
+    assert laid.designs[0].rack_price == 1e6
+
+
+def test_every_command_on_an_instance_takes_overlays() -> None:
+    """Proves that no command that reads an instance lacks the option."""
+    for name, command in main.commands.items():
+        arguments = {parameter.name for parameter in command.params if isinstance(parameter, click.Argument)}
+        if arguments & {"source", "files"}:
+            assert "overlays" in {parameter.name for parameter in command.params}, name
+
+
+def test_workbooks_are_left_to_their_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that a workbook is refused in words where this version has no reader for them."""
+    monkeypatch.setattr(sources, "WORKBOOK_READER", "spareopt.overlays.no_such_reader")
+    with pytest.raises(InputError, match="is a workbook, which this spareopt can't read; save the table as CSV"):
+        spareopt.read_overlay(tmp_path / "a.xlsx")
 
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff", exclude_categories=["C"]), max_size=30)

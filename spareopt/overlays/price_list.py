@@ -164,8 +164,9 @@ def price_list_template(instance: Instance) -> str:
 
 def _comments(name: str, symbol: str, design: str) -> Sequence[str]:
     return [
-        f"Price list for {name}. Lines that begin with # are comments. Edit the numbers; take out what stays.",
-        "An empty cell leaves what the instance has. Each price has its unit:",
+        f"Price list for {name}. Lines that begin with # are comments.",
+        "Edit the numbers, take out the rows that you do not change. An empty cell leaves what the instance has.",
+        "Each price has its unit:",
         f"  rack, shelf tray: 3.7 M{symbol}; crew, repair plan, checkpoint plan: 0.5 M{symbol} per year",
         f"  energy: 0.07 {symbol} per kWh; site (building and power, of the IT power): 11 M{symbol} per MW",
         "A repair plan's price is for each zone that takes it, besides its crews' and shelf's.",

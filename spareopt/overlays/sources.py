@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 
 from spareopt.errors import Fault, InputError
@@ -11,6 +12,7 @@ from spareopt.overlays.tables import header_of
 from spareopt.yaml_source import load_yaml
 
 WORKBOOKS = (".xlsx", ".xlsm")
+WORKBOOK_READER = "spareopt.overlays.workbook"
 TABLES = (".csv", ".tsv", ".txt")
 
 
@@ -36,9 +38,11 @@ def read_overlay(path: str | Path) -> Overlay:
 
 def _workbook(file: Path) -> Overlay:
     try:
-        from spareopt.overlays.workbook import read_workbook  # type: ignore  # noqa: PLC0415
-    except ModuleNotFoundError:
+        reader = import_module(WORKBOOK_READER)
+    except ModuleNotFoundError as error:
+        if error.name != WORKBOOK_READER:
+            raise
         message = "is a workbook, which this spareopt can't read; save the table as CSV, or write a YAML overlay"
         raise InputError(str(file), [Fault("", message)]) from None
-    overlay: Overlay = read_workbook(file)
+    overlay: Overlay = reader.read_workbook(file)
     return overlay
