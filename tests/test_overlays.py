@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -346,6 +347,15 @@ def test_faults_of_a_scenario_of_an_overlay_have_its_line(cluster: Path, tmp_pat
     result = CliRunner().invoke(main, ["validate", str(cluster), "--overlay", str(file)])
     assert result.exit_code == 2
     assert f"{file}: line 6, scenarios.bad: designs.b.rack_price: no item 'b'" in result.output
+
+
+def test_faults_of_an_interval_of_an_overlay_have_its_line(cluster: Path, tmp_path: Path) -> None:
+    """Proves that validate tells an interval that leads nowhere, with the overlay's file and line."""
+    file = overlay_file(tmp_path, HEAD + "intervals:\n  limits.a: [1 h, 2 h]\n")
+    result = CliRunner().invoke(main, ["validate", str(cluster), "--overlay", str(file), "--json"])
+    assert result.exit_code == 2
+    (fault,) = json.loads(result.output)[0]["faults"]
+    assert (fault["file"], fault["line"], fault["field"]) == (str(file), 4, "intervals.limits.a")
 
 
 def test_faults_of_instance_and_overlay_stand_in_one_message(tmp_path: Path) -> None:

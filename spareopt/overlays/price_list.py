@@ -120,7 +120,8 @@ def _name(cells: Cells, row: Row, item: str, seen: dict[tuple[str, str], int], f
         cells.refuse("name", f"expected the name of {PRICED[item].what}, one in each row")
         return None
     if (item, name) in seen:
-        message = f'"{item}" {name!r} is priced twice (first in line {seen[item, name]}); keep one of them'
+        where = f"{item} {name}".strip()
+        message = f"{where} is priced twice (first in line {seen[item, name]}); keep one of them"
         faults.append(Fault("column name" if name else "column item", message, row.line))
         return None
     seen[item, name] = row.line
