@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from spareopt.near_result import NearOptimal
     from spareopt.neighbours import one_step_away
     from spareopt.optimise import solve
+    from spareopt.overlays.overlay import Overlay, write_overlay
+    from spareopt.overlays.sources import read_overlay
     from spareopt.plan import Plan
     from spareopt.plan_changes import PlanChange, explain_change
     from spareopt.plan_comparison import PlanComparison, compare_plans
@@ -69,6 +71,7 @@ _HOMES = {
     "MarginalValues": "marginal",
     "NearOptimal": "near_result",
     "Observation": "calibration.incidents",
+    "Overlay": "overlays.overlay",
     "Plan": "plan",
     "PlanChange": "plan_changes",
     "PlanComparison": "plan_comparison",
@@ -102,6 +105,7 @@ _HOMES = {
     "read_map": "map_store",
     "read_marginal_values": "curve_store",
     "read_observation": "calibration.observation",
+    "read_overlay": "overlays.sources",
     "read_plan": "store",
     "read_plan_comparison": "plan_comparison_store",
     "read_robust": "robust_store",
@@ -123,6 +127,7 @@ _HOMES = {
     "write_curve": "curve_store",
     "write_incidents": "simulation.incident_files",
     "write_map": "map_store",
+    "write_overlay": "overlays.overlay",
     "write_plan": "store",
     "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
@@ -144,6 +149,7 @@ __all__ = [
     "MarginalValues",
     "NearOptimal",
     "Observation",
+    "Overlay",
     "Plan",
     "PlanChange",
     "PlanComparison",
@@ -177,6 +183,7 @@ __all__ = [
     "read_map",
     "read_marginal_values",
     "read_observation",
+    "read_overlay",
     "read_plan",
     "read_plan_comparison",
     "read_robust",
@@ -198,6 +205,7 @@ __all__ = [
     "write_curve",
     "write_incidents",
     "write_map",
+    "write_overlay",
     "write_plan",
     "write_plan_comparison",
     "write_robust",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from spareopt.cli_options import (
     json_option,
     model_option,
     output_option,
+    overlay_option,
     plan_option,
     read_plan_option,
     solve_options,
@@ -24,6 +26,7 @@ from spareopt.cli_options import (
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
 from spareopt.cli_sweep import sweep
+from spareopt.cli_template import template
 from spareopt.cli_tornado import tornado
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
@@ -205,8 +208,9 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
 
 @main.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@overlay_option
 @json_option
-def validate(files: tuple[str, ...], as_json: bool) -> None:
+def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """Check instance files, their scenarios and intervals too, and report all faults at once with line and field."""
     from spareopt.intervals import check_intervals  # noqa: PLC0415
     from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
@@ -215,10 +219,13 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     for file in files:
         faults: list[Fault] = []
         try:
-            read_instance(file)
-            faults = check_scenarios(file) + check_intervals(file)
+            read_instance(file, overlays=overlays)
+            faults = check_scenarios(file, overlays) + check_intervals(file, overlays)
         except InputError as error:
-            faults = error.faults
+            faults = [
+                replace(fault, file=fault.file or error.source) if error.source in overlays else fault
+                for fault in error.faults
+            ]
         results.append(
             {
                 "file": file,
@@ -292,19 +299,19 @@ def instances(as_json: bool) -> None:
 @click.argument("file", metavar="FILE")
 @click.option(
     "--from",
-    "template",
+    "source",
     default="gb200-4x256",
     show_default=True,
     metavar="NAME",
     help="The shipped instance to start from.",
 )
-def new(file: str, template: str) -> None:
+def new(file: str, source: str) -> None:
     """Write a new instance FILE, a commented copy of a shipped one, to be edited."""
     from spareopt.reading import new_instance  # noqa: PLC0415
 
-    new_instance(file, template)
+    new_instance(file, source)
     click.echo(
-        f"Wrote {file} with all figures, notes and scenarios of {template}: replace them by your own, then: "
+        f"Wrote {file} with all figures, notes and scenarios of {source}: replace them by your own, then: "
         f"spareopt validate {file} && spareopt solve {file}"
     )
 
@@ -318,3 +325,4 @@ main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
 main.add_command(sweep)
+main.add_command(template)

@@ -27,10 +27,20 @@ class Finite(click.FloatRange):
         return number
 
 
+overlay_option = click.option(
+    "--overlay",
+    "overlays",
+    multiple=True,
+    metavar="FILE",
+    help="Apply a file of figures: an overlay, a price list, contracts; may be repeated, before scenarios and --set.",
+)
+
+
 def instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which instance is meant."""
 
     @click.argument("source", metavar="INSTANCE")
+    @overlay_option
     @click.option(
         "--scenario", "scenarios", multiple=True, metavar="NAME", help="Apply a named scenario; may be repeated."
     )
@@ -42,11 +52,14 @@ def instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help='Override a field, such as limits.capital="3.9 G$" or failures.tray.mtbf=0.5x; may be repeated.',
     )
     @wraps(command)
-    def wrapped(source: str, scenarios: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> Any:
+    def wrapped(
+        source: str, overlays: tuple[str, ...], scenarios: tuple[str, ...], settings: tuple[str, ...], **options: Any
+    ) -> Any:
         from spareopt.reading import read_instance  # noqa: PLC0415
 
-        instance = read_instance(source, scenarios=scenarios, overrides=_overrides(settings))
-        changes = [part for name in scenarios for part in ("--scenario", name)]
+        instance = read_instance(source, overlays=overlays, scenarios=scenarios, overrides=_overrides(settings))
+        changes = [part for file in overlays for part in ("--overlay", file)]
+        changes += [part for name in scenarios for part in ("--scenario", name)]
         changes += [part for setting in settings for part in ("--set", setting)]
         return command(given=shlex.join([source, *changes]), instance=instance, **options)
 

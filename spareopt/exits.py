@@ -107,7 +107,8 @@ def _tell(message: str, kind: str, code: int, as_json: bool, **details: Any) -> 
 
 def fault_record(fault: Fault) -> dict[str, Any]:
     """A fault as JSON data."""
-    return {"field": fault.field, "line": fault.line, "message": fault.message}
+    record: dict[str, Any] = {"field": fault.field, "line": fault.line, "message": fault.message}
+    return record if fault.file is None else {"file": fault.file, **record}
 
 
 def emit(document: Any) -> None:

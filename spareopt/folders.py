@@ -58,6 +58,44 @@ def write_folder(folder: str | Path, fill: Callable[[Path], None]) -> Path:
     return path
 
 
+def write_new_file(path: str | Path, text: str) -> None:
+    """Write a text to a new file, which appears whole or not at all.  Raises InputError where there is one already."""
+    file, label = Path(path), str(path)[:200] or "''"
+    exists = InputError(label, [Fault("", "already exists; choose another name, or move the old one away")])
+    scratch = None
+    try:
+        if not str(path).strip() or "\0" in str(path) or not file.name or file.name == "..":
+            raise InputError(label, [Fault("", "expected the name of a new file")])
+        if file.exists() or file.is_symlink():
+            raise exists
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=file.absolute().parent, prefix=".spareopt-", delete=False
+        ) as stream:
+            scratch = Path(stream.name)
+            stream.write(text)
+        scratch.chmod(0o666 & ~_umask())
+        try:
+            os.link(scratch, file)  # fails where something has come to stand there meanwhile
+        except FileExistsError:
+            raise exists from None
+        except OSError:  # a file system without links
+            with file.open("x", encoding="utf-8", newline="\n") as new:
+                new.write(text)
+    except FileExistsError:
+        raise exists from None
+    except OSError as error:
+        raise InputError(label, [Fault("", f"can't be written: {error.strerror or error}")]) from None
+    finally:
+        if scratch is not None:
+            scratch.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def read_result(model: type[Model], source: str | Path, name: str, what: str) -> Model:
     """A result from its JSON file, or from the folder that holds it under a name.
 
