@@ -25,6 +25,7 @@ from spareopt.cli_options import (
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
 from spareopt.cli_sweep import sweep
+from spareopt.cli_template import template
 from spareopt.cli_tornado import tornado
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
@@ -297,19 +298,19 @@ def instances(as_json: bool) -> None:
 @click.argument("file", metavar="FILE")
 @click.option(
     "--from",
-    "template",
+    "source",
     default="gb200-4x256",
     show_default=True,
     metavar="NAME",
     help="The shipped instance to start from.",
 )
-def new(file: str, template: str) -> None:
+def new(file: str, source: str) -> None:
     """Write a new instance FILE, a commented copy of a shipped one, to be edited."""
     from spareopt.reading import new_instance  # noqa: PLC0415
 
-    new_instance(file, template)
+    new_instance(file, source)
     click.echo(
-        f"Wrote {file} with all figures, notes and scenarios of {template}: replace them by your own, then: "
+        f"Wrote {file} with all figures, notes and scenarios of {source}: replace them by your own, then: "
         f"spareopt validate {file} && spareopt solve {file}"
     )
 
@@ -322,3 +323,4 @@ main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
 main.add_command(sweep)
+main.add_command(template)

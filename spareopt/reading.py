@@ -129,7 +129,7 @@ def _build(
         result = Instance.model_validate(data, context={"currency": currency if isinstance(currency, str) else "USD"})
     except ValidationError as error:
         faults = validation_faults(error, data, original, lines)
-        raise _refusal(label, [_in_its_file(fault, layers, data) for fault in faults]) from None
+        raise _refusal(label, [_in_its_file(fault, layers, data, not applied) for fault in faults]) from None
     except RecursionError:
         raise InputError(label, [Fault("", "is nested too deep")]) from None
     faults = [
@@ -137,13 +137,13 @@ def _build(
         for fault in consistency_faults(result)
     ]
     if faults:
-        raise _refusal(label, [_in_its_file(fault, layers, data) for fault in faults])
+        raise _refusal(label, [_in_its_file(fault, layers, data, not applied) for fault in faults])
     result._applied = (*layers.applied, *applied)
     return result
 
 
-def _in_its_file(fault: Fault, layers: Layers, data: dict[str, Any]) -> Fault:
-    return layers.fault_at(fault.field.split("."), data, fault.field, fault.message) or fault
+def _in_its_file(fault: Fault, layers: Layers, data: dict[str, Any], last: bool) -> Fault:
+    return layers.fault_at(fault.field.split("."), data, fault.field, fault.message, last=last) or fault
 
 
 def _refusal(label: str, faults: list[Fault]) -> InputError:

@@ -234,7 +234,7 @@ BAD = {
     ),
     "like is no name": (HEAD + "designs:\n  - {name: b, like: 3}\n", 4, "designs.b.like: expected the name of an item"),
     "new and incomplete": (
-        HEAD + "designs:\n  - {name: b, rack_price: 1 M$}\n", 4, "designs.1.trays_per_block: required, but missing",
+        HEAD + "designs:\n  - {name: b, rack_price: 1 M$}\n", 4, "designs.b: the instance has no 'b'; a new one",
     ),
     "no unit": (
         HEAD + "designs:\n  - name: wide\n    rack_price: 3\n", 5, "designs.0.rack_price: expected an amount of money",

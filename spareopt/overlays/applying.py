@@ -56,12 +56,17 @@ class Layers:
         if overlay.notes and isinstance(data.setdefault("notes", []), list | tuple):
             data["notes"] = [*data["notes"], *overlay.notes]
 
-    def fault_at(self, path: Sequence[str | int], data: Any, field: str, message: str) -> Fault | None:
-        """A fault of the data with the file and line of the overlay that stated what is there; None where none did."""
-        stated = self._owner(path, data)
+    def fault_at(
+        self, path: Sequence[str | int], data: Any, field: str, message: str, *, last: bool = False
+    ) -> Fault | None:
+        """A fault of the data with the file and line of the overlay that stated what is there; None where none did.
+
+        ``last``: the overlays were the last to change the data, so that what misses in their items is their fault.
+        """
+        stated = self._owner(path, data) or (self._item(path, data) if last else None)
         if stated is None:
             return None
-        place = (*stated.place, *path[len(stated.path) :])
+        place = (*stated.place, *path[len(stated.path) :])  # nothing follows where the path ends above what was stated
         return stated.overlay.fault(place, field, message)
 
     def _owner(self, path: Sequence[str | int], data: Any) -> _Stated | None:
@@ -70,6 +75,16 @@ class Layers:
             if named[: len(stated.path)] == stated.path and _same(stated.value, data, path, len(stated.path)):
                 return stated
         return None
+
+    def _item(self, path: Sequence[str | int], data: Any) -> _Stated | None:
+        """The item of an overlay in which a field misses; else the last field stated beside it."""
+        length = next(n for n in range(len(path), -1, -1) if n == 0 or _at(data, path[:n]) is not None)
+        if length in (0, len(path)):
+            return None
+        around = _named(path[:length], data)
+        holding = [stated for stated in self._stated if around[: len(stated.path)] == stated.path]
+        beside = [stated for stated in self._stated if stated.path[:length] == around]
+        return next(reversed(holding or beside), None)
 
     def _state(self, path: Path, value: Any, overlay: Overlay, place: Place) -> None:
         self._stated.append(_Stated(path, copy.deepcopy(value), overlay, place))
@@ -98,6 +113,16 @@ class Layers:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             message = f"no item {like!r} to start from; the instance has {', '.join(known) or 'none'}{hint}"
             self.faults.append(overlay.fault((listed, place, LIKE), f"{where}.{LIKE}", message))
+            return
+        needed = [] if LIKE in item else _missing(overlay, listed, item)
+        if needed:
+            close = difflib.get_close_matches(name, list(known), 1)
+            hint = f"did you mean {close[0]!r}? Otherwise " if close else ""
+            message = (
+                f"the instance has no {name!r}; {hint}a new one starts with `{LIKE}` from one that it has "
+                f"({', '.join(known) or 'none'}), or states {', '.join(needed)}"
+            )
+            self.faults.append(overlay.fault((listed, place, "name"), where, message))
             return
         new = copy.deepcopy(known[str(like)]) if LIKE in item else {}
         for key, value in item.items():
@@ -150,6 +175,17 @@ class Layers:
                 continue
             known[name] = scenario.model_dump(mode="json")
             self._state(place, known[name], overlay, place)
+
+
+def _missing(overlay: Overlay, listed: str, item: dict[str, Any]) -> list[str]:
+    """The required fields that neither a new item nor an override of its overlay states."""
+    return [
+        key
+        for key, field in ITEMS[listed].model_fields.items()
+        if field.is_required()
+        and key not in item
+        and not any(path.startswith(f"{listed}.{item['name']}.{key}") for path in overlay.overrides)
+    ]
 
 
 def _put(item: dict[str, Any], key: str, value: Any) -> None:

@@ -88,8 +88,9 @@ class Overlay(BaseModel):
     def fault(self, place: Place, path: str, message: str) -> Fault:
         """A fault of what stands at a place, under the name that ``path`` gives the field, with file and line."""
         origin = self._origin
-        column = origin.columns.get(place)
-        line = next((origin.lines[place[:n]] for n in range(len(place), -1, -1) if place[:n] in origin.lines), None)
+        above = [place[:n] for n in range(len(place), -1, -1)]
+        column = next((origin.columns[part] for part in above if part in origin.columns), None)
+        line = next((origin.lines[part] for part in above if part in origin.lines), None)
         return Fault(path if column is None else f"column {column} ({path})", message, line, self.label)
 
     def faults(self) -> list[Fault]:
@@ -102,7 +103,7 @@ class Overlay(BaseModel):
         known = [*ITEMS[listed].model_fields, LIKE]
         for i, item in enumerate(getattr(self, listed)):
             name = item.get("name")
-            if not _is_name(name):
+            if not is_name(name):
                 message = "required, but missing" if name is None else f"expected a name, got {name!r:.80}"
                 faults.append(self.fault((listed, i, "name"), f"{listed}.{i}.name", message))
                 continue
@@ -120,7 +121,8 @@ class Overlay(BaseModel):
         return faults
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
+    """Whether a value may name an item of an instance."""
     try:
         TypeAdapter(Name).validate_python(value)
     except ValidationError:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from spareopt.errors import Fault, InputError
+from spareopt.overlays import contracts, price_list
 from spareopt.overlays.overlay import Origin, Overlay, overlay_from
+from spareopt.overlays.tables import header_of
 from spareopt.yaml_source import load_yaml
 
 WORKBOOKS = (".xlsx", ".xlsm")
+TABLES = (".csv", ".tsv", ".txt")
 
 
 def read_overlay(path: str | Path) -> Overlay:
@@ -16,6 +19,17 @@ def read_overlay(path: str | Path) -> Overlay:
     label, file = str(path), Path(path)
     if file.suffix.lower() in WORKBOOKS:
         return _workbook(file)
+    header = header_of(file)
+    if header >= price_list.HEADER:
+        return price_list.read_price_list(file)
+    if "name" in header and header & contracts.HEADER:
+        return contracts.read_contracts(file)
+    if file.suffix.lower() in TABLES and file.is_file():
+        message = (
+            "is no table that spareopt knows by its header; expected a price list (item,name,price,...) or contracts "
+            "(name,like,tray_response,...), such as `spareopt template` writes"
+        )
+        raise InputError(label, [Fault("", message)])
     data, lines = load_yaml(file, label, empty="expected `overlay_version: 1` and what it changes")
     return overlay_from(data, Origin(label, lines))
 
