@@ -154,6 +154,30 @@ def output_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return click.option("-o", "--output", metavar="FOLDER", callback=checked, help=text)
 
 
+def _checked_workbook(_: click.Context, __: click.Parameter, file: str | None) -> str | None:
+    from spareopt.workbooks.names import check_workbook_name  # noqa: PLC0415
+
+    if file is not None:
+        check_workbook_name(file)
+    return file
+
+
+excel_option = click.option(
+    "--excel",
+    metavar="FILE.xlsx",
+    callback=_checked_workbook,
+    help="Write the plan as a new Excel workbook, whose inputs can be changed and read back with --overlay.",
+)
+workbook_option = click.option(
+    "-o", "--output", metavar="FILE.xlsx", required=True, callback=_checked_workbook, help="The new Excel workbook."
+)
+
+
+def edit_workbook(source: str, file: str) -> str:
+    """What to do with a workbook that was written, and the command to try then."""
+    return f"change column B of its sheet Inputs, then: {shlex.join(['spareopt', 'solve', source, '--overlay', file])}"
+
+
 def read_share(option: str, text: str, *, or_zero: bool = False) -> float:
     """A share between 0 and 1 (``or_zero``: 0 too), such as 1% or 0.01.  Raises InputError, which names the option."""
     from spareopt.units import parse_share  # noqa: PLC0415

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 
 from spareopt import units
 from spareopt.errors import Fault, InputError
@@ -22,16 +22,6 @@ Keys = tuple[str | int, ...]
 NONE = "none"
 """What stands where an optional input is not set; typed, it takes the input out."""
 
-_KINDS = (
-    units.TIME,
-    units.RATE,
-    units.POWER,
-    units.MONEY,
-    units.MONEY_PER_YEAR,
-    units.MONEY_PER_POWER,
-    units.ENERGY_PRICE,
-    units.GRID_INTENSITY,
-)
 _WRITTEN = re.compile(rf"({units.NUMBER}) (.+)")
 _STRUCTURE = ("schema_version", "name", "description", "notes", "currency")
 """Fields that name or describe; they are no inputs, and a change of the currency would change every price."""
@@ -65,7 +55,7 @@ class InputRow:
     unit: str
     form: Form
     default: bool = False
-    """Whether the instance does not state it."""
+    """Whether it is what holds where an instance does not state it."""
 
 
 def input_rows(instance: Instance) -> list[InputRow]:
@@ -96,7 +86,7 @@ def typed_value(row: InputRow, value: float | int | str) -> Any:
 
 def factor(unit: str, currency: str) -> float:
     """How many canonical units a unit of a row is."""
-    for kind in _KINDS:
+    for kind in units.KINDS:
         try:
             return units.parse(f"1 {unit}", kind, currency)
         except ValueError:
@@ -105,7 +95,7 @@ def factor(unit: str, currency: str) -> float:
 
 
 def _leaves(node: Any, keys: Keys, model: Any) -> Iterator[tuple[Keys, Any, bool]]:
-    """Keys and value of every scalar, or list of scalars, of plain data, and whether the model left it at its default.
+    """Keys and value of every scalar, or list of scalars, of plain data, and whether it is the default of its field.
 
     ``model`` is the part of the instance that the data are of.
     """
@@ -114,14 +104,20 @@ def _leaves(node: Any, keys: Keys, model: Any) -> Iterator[tuple[Keys, Any, bool
             if key in _STRUCTURE and (not keys or key == "name"):
                 continue
             inner = model.get(key) if isinstance(model, Mapping) else getattr(model, str(key), None)
-            stated = getattr(model, "model_fields_set", None)
             if isinstance(item, Mapping) or _records(item):
                 yield from _leaves(item, (*keys, key), inner)
             elif item != []:
-                yield (*keys, key), item, stated is not None and key not in stated
+                yield (*keys, key), item, _is_default(model, str(key), inner)
     else:
         for place, item in enumerate(node):
             yield from _leaves(item, (*keys, place), model[place])
+
+
+def _is_default(model: Any, field: str, value: Any) -> bool:
+    if not isinstance(model, BaseModel):
+        return False
+    known = type(model).model_fields[field].get_default(call_default_factory=True, validated_data={})
+    return bool(known == value)
 
 
 def _records(value: Any) -> bool:
@@ -153,7 +149,7 @@ def _cell(value: Any, currency: str) -> tuple[float | int | str, str, Form]:
     if isinstance(value, list):
         return _choices(value)
     match = _WRITTEN.fullmatch(str(value))
-    kind = match and next((k for k in _KINDS if units.write(0.0, k, currency) == f"0.0 {match[2]}"), None)
+    kind = match and next((k for k in units.KINDS if units.write(0.0, k, currency) == f"0.0 {match[2]}"), None)
     if not match or kind is None:
         return str(value), "", "text"
     return *in_unit(float(match[1]), kind, currency), "quantity"

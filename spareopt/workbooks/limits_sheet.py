@@ -51,9 +51,10 @@ def write_limits(
     rows = _rows(plan, instance, taken, sums, power, money)
     for place, (name, row) in enumerate(rows.items(), FIRST):
         limit = solved.get(name)
-        value = row.value if limit is None else limit.value
-        bound = None if limit is None else limit.bound
-        slack = None if limit is None else limit.bound - value if row.sense == "<=" else value - limit.bound
+        value, bound, slack = row.value, None, None
+        if limit is not None:
+            value, bound = limit.value, limit.bound
+            slack = bound - value if row.sense == "<=" else value - bound
         shown = WHOLE if value is not None and abs(value) >= 1000 else ANY
         book.text(sheet, place, 1, limit_name(name) + (" (least)" if name.endswith("minimum") else ""))
         book.text(sheet, place, 2, row.unit)

@@ -143,7 +143,7 @@ def _yearly_lines(
 
 def _of_repair(taken: list[Taken], what: Literal["crews", "shelf"]) -> list[tuple[Taken, str, float]]:
     """Who has crews (or a shelf), the formula of how many times, and how many in all; what all zones share, once."""
-    found = []
+    found: list[tuple[Taken, str, float]] = []
     for item in taken:
         number = item.repair.crews if what == "crews" else item.repair.shelf_trays
         if number is None:

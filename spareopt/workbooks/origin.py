@@ -49,7 +49,7 @@ def _changes(base: Instance | None, instance: Instance) -> dict[str, Any]:
     if base is None or not sections:
         return {key: value for key, value in sections.items() if key not in ("schema_version", "name")}
     rows = {row.path: row for row in input_rows(base)}
-    single = {row.path: typed_value(row, row.value) for row in input_rows(instance) if _differs(rows, row)}
+    single = {row.path: typed_value(row, row.value) for row in input_rows(instance) if differs(rows, row)}
     try:
         if read_instance(before, overrides=single).resolved() == now:
             return single
@@ -58,6 +58,7 @@ def _changes(base: Instance | None, instance: Instance) -> dict[str, Any]:
     return sections
 
 
-def _differs(rows: dict[str, InputRow], row: InputRow) -> bool:
+def differs(rows: dict[str, InputRow], row: InputRow) -> bool:
+    """Whether an input is not among others by their paths, or has another value there."""
     known = rows.get(row.path)
     return known is None or (known.value, known.unit) != (row.value, row.unit)

@@ -86,7 +86,7 @@ def write_power(
         f"IF(ISNUMBER({inputs.number('power', 'grid_intensity')}),"
         f'B{row + 5}*{inputs.number("power", "grid_intensity")},"none")'
     )
-    lines = [
+    lines: list[tuple[str, str, str | None, float | None, str, str]] = [
         ("it", "IT power", it, work, "kW", TENTHS),
         ("pue", "PUE", inputs.number("power", "pue"), pue, "", ANY),
         ("site", "site power", f"B{row + 1}*B{row + 2}", e.site_power_kw, "kW", TENTHS),
@@ -97,12 +97,12 @@ def write_power(
         ),
         ("carbon", "carbon", carbon, e.carbon_kg_per_year, "kg per year", WHOLE),
     ]  # fmt: skip
-    for place, (name, words, formula, value, unit, shown) in enumerate(lines, row + 1):
+    for place, (name, words, line, value, unit, shown) in enumerate(lines, row + 1):
         book.text(sheet, place, 1, words)
-        if formula is None:
+        if line is None:
             book.number(sheet, place, 2, value, shown, "solved")
         else:
-            cells[name] = book.formula(sheet, place, 2, formula, value, shown)
+            cells[name] = book.formula(sheet, place, 2, line, value, shown)
         book.text(sheet, place, 3, unit)
         book.number(sheet, place, 4, value, shown, "solved")
     return cells

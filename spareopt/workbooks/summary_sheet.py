@@ -1,4 +1,4 @@
-"""The sheet that says it all: the answer in three sentences, the headline numbers, whether inputs were changed since."""
+"""The first sheet: the answer in three sentences, the headline numbers, whether inputs were changed since."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from spareopt.instance import Instance
 from spareopt.plan import PROVEN, Plan
 from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
 from spareopt.workbooks.book import ANY, FINE, LEGEND, MONEY, TENTHS, WHOLE, Book, new_book
-from spareopt.workbooks.inputs_sheet import FIRST, SHEET as INPUTS
+from spareopt.workbooks.inputs_sheet import FIRST
+from spareopt.workbooks.inputs_sheet import SHEET as INPUTS
 from spareopt.workbooks.record_sheet import SHEET as RECORD
 
 SHEET = "Summary"

@@ -6,25 +6,25 @@ from pathlib import Path
 from typing import Any
 
 from spareopt.errors import Fault, InputError
-from spareopt.folders import check_new_file, write_new_file
+from spareopt.folders import write_new_file
 from spareopt.instance import Instance
 from spareopt.overrides import meeting
 from spareopt.plan import Plan
 from spareopt.workbooks.comments import Comments, read_comments
 from spareopt.workbooks.decisions_sheet import taken_choices, write_decisions
-from spareopt.workbooks.inputs import InputRow, input_rows
+from spareopt.workbooks.inputs import InputRow, input_rows, typed_value
 from spareopt.workbooks.inputs_sheet import write_inputs
 from spareopt.workbooks.limits_sheet import write_limits
 from spareopt.workbooks.losses_sheet import write_losses
 from spareopt.workbooks.money_sheet import write_money
-from spareopt.workbooks.origin import Origin, origin_of
+from spareopt.workbooks.names import check_workbook_name
+from spareopt.workbooks.origin import Origin, differs, origin_of
 from spareopt.workbooks.power_sheet import write_power
 from spareopt.workbooks.record_sheet import write_record
 from spareopt.workbooks.saving import workbook_bytes
 from spareopt.workbooks.sources_sheet import write_scenarios, write_sources
 from spareopt.workbooks.summary_sheet import start, write_summary
 
-SUFFIX = ".xlsx"
 ORDER = ("Summary", "Decisions", "Losses", "Money", "Power", "Limits", "Inputs", "Sources", "Scenarios", "Record")
 
 
@@ -37,13 +37,6 @@ def write_workbook(plan: Plan, instance: Instance, path: str | Path, source: str
     """
     check_workbook_name(path)
     write_new_file(path, workbook_of(plan, instance, source))
-
-
-def check_workbook_name(path: str | Path) -> None:
-    """Check that a path is that of a new workbook.  Raises InputError."""
-    if Path(path).suffix.lower() != SUFFIX:
-        raise InputError(str(path) or "''", [Fault("", f"expected the name of a workbook such as plan{SUFFIX}")])
-    check_new_file(path)
 
 
 def workbook_of(plan: Plan, instance: Instance, source: str | Path | None = None) -> bytes:
@@ -67,7 +60,7 @@ def workbook_of(plan: Plan, instance: Instance, source: str | Path | None = None
     write_summary(book, plan, instance, origin.name, len(rows), sums, power, money)
     write_sources(book, plan, instance, comments)
     write_scenarios(book, instance, origin.name)
-    write_record(book, rows, _facts(plan, origin, rows))
+    write_record(book, _facts(plan, origin, rows))
     book.put_in_order(ORDER)
     return workbook_bytes(book.workbook, book.values)
 
@@ -78,38 +71,33 @@ def _notes(rows: list[InputRow], origin: Origin, comments: Comments, applied: tu
     base = {} if origin.base is None else {row.path: row for row in input_rows(origin.base)}
     notes = {}
     for row in rows:
-        known = base.get(row.path)
-        if known is None or (known.value, known.unit) != (row.value, row.unit):
-            notes[row.path] = _changed_by(row.path, applied)
+        if differs(base, row):
+            notes[row.path] = _changed_by(row.path, applied, None if origin.base is None else origin.name)
         else:
-            notes[row.path] = said.get(tuple(map(str, known.keys)), "")
+            notes[row.path] = said.get(tuple(map(str, base[row.path].keys)), "")
     return {path: note for path, note in notes.items() if note}
 
 
-def _changed_by(path: str, applied: tuple[str, ...]) -> str:
+def _changed_by(path: str, applied: tuple[str, ...], source: str | None) -> str:
     """The last change that reaches an input."""
     for text in reversed(applied):
         field = text.rpartition(": ")[2] if text.startswith(("scenario ", "overlay ")) else text
         field = field.partition("=")[0]
         if meeting(field, path) or path.startswith(f"{field}."):
             return f"changed by {text}"
-    return "changed (see Sources)" if applied else ""
+    return "" if source is None else f"not as in {source} now"
 
 
 def _facts(plan: Plan, origin: Origin, rows: list[InputRow]) -> dict[str, Any]:
     """What is needed to tell what a planner changed, and to solve the same instance again."""
-    changed = None if origin.base is None else {row.path: row for row in input_rows(origin.base)}
-    untouched = [
-        row.path
-        for row in rows
-        if changed is not None
-        and (known := changed.get(row.path))
-        and (known.value, known.unit) == (row.value, row.unit)
-    ]
+    base = {} if origin.base is None else {row.path: row for row in input_rows(origin.base)}
     return {
         "instance": plan.provenance.instance,
         "input_hash": plan.provenance.input_hash,
+        "inputs": [[row.path, row.value, row.unit, row.form] for row in rows],
         "changes": origin.changes,
-        "scenarios": list(origin.scenarios),
-        "from_the_file": untouched,
+        "holds": list(origin.scenarios),
+        "expects": {"name": plan.provenance.instance}
+        if origin.base is None
+        else {row.path: typed_value(row, row.value) for row in rows if not differs(base, row)},
     }
