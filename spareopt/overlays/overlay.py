@@ -95,9 +95,8 @@ class Overlay(BaseModel):
         """A fault of what stands at a place, under the name that ``path`` gives the field, with file and line."""
         origin = self._origin
         above = [place[:n] for n in range(len(place), -1, -1)]
-        cell = next((origin.cells[part] for part in above if part in origin.cells), None)
-        if cell is not None:
-            return Fault(f"{cell} ({path})", message, None, self.label)
+        if (part := next((part for part in above if part in origin.cells), None)) is not None:
+            return Fault(f"{origin.cells[part]} ({part[-1]})", message, None, self.label)
         column = next((origin.columns[part] for part in above if part in origin.columns), None)
         line = next((origin.lines[part] for part in above if part in origin.lines), None)
         return Fault(path if column is None else f"column {column} ({path})", message, line, self.label)

@@ -180,9 +180,7 @@ def _changes(
             faults.append(Fault(f"{columns.cell('unit', place)} ({path})", message))
         if not _equal(sheet.cell(place, solved_column).value, row.value):
             got = _text(sheet.cell(place, solved_column).value)
-            message = (
-                f"expected {row.value}, what it was as solved, got {got!r}: put it back, and change column 'value'"
-            )
+            message = f"expected {row.value}, as it was solved, got {got!r}: put it back, and change column 'value'"
             faults.append(Fault(f"{columns.cell('as solved', place)} ({path})", message))
         try:
             value = _value(sheet.cell(place, value_column), shown.cell(place, value_column), row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from openpyxl import Workbook
@@ -38,6 +39,23 @@ _FONTS: dict[Style, dict[str, Any]] = {
     "note": {"italic": True, "color": "595959"},
 }
 _THIN = Border(top=Side(style="thin"))
+_RIGHT = Alignment(horizontal="right", vertical="top")
+_ACROSS = Alignment(wrap_text=True, vertical="center")
+
+
+@cache
+def _font(style: Style) -> Font:
+    return Font(**_FONTS.get(style, {}))
+
+
+@cache
+def _alignment(style: Style) -> Alignment:
+    return Alignment(vertical="top", wrap_text=style == "wrapped")
+
+
+@cache
+def _fill(style: Style) -> PatternFill | None:
+    return PatternFill("solid", fgColor=_FILLS[style]) if style in _FILLS else None
 
 
 @dataclass
@@ -87,7 +105,7 @@ class Book:
         """A number in a number format; a text, or "none" where there is none, to the right as numbers are."""
         if value is None or isinstance(value, str):
             self.text(sheet, row, column, NONE if value is None else value, style)
-            sheet.cell(row, column).alignment = Alignment(horizontal="right", vertical="top")
+            sheet.cell(row, column).alignment = _RIGHT
             return
         cell = self._styled(sheet, row, column, style)
         cell.value, cell.number_format = value, shown
@@ -105,7 +123,7 @@ class Book:
         """A formula with the value it has as solved; returns a reference to its cell from any sheet."""
         cell = self._styled(sheet, row, column, style)
         cell.value, cell.number_format = f"={formula}", shown
-        cell.alignment = Alignment(horizontal="right", vertical="top")
+        cell.alignment = _RIGHT
         self.values[sheet.title][cell.coordinate] = NONE if value is None else value
         return reference(sheet, row, column)
 
@@ -113,17 +131,16 @@ class Book:
         """A row of column names, which stays in view and is repeated on each printed page."""
         for column, name in enumerate(names, 1):
             self.text(sheet, row, column, name, "head")
-            sheet.cell(row, column).alignment = Alignment(wrap_text=True, vertical="center")
+            sheet.cell(row, column).alignment = _ACROSS
         if freeze:
             sheet.freeze_panes = sheet.cell(row + 1, 2)
             sheet.print_title_rows = f"{row}:{row}"
 
     def _styled(self, sheet: Worksheet, row: int, column: int, style: Style) -> Any:
         cell = sheet.cell(row, column)
-        cell.font = Font(**_FONTS.get(style, {}))
-        cell.alignment = Alignment(vertical="top", wrap_text=style == "wrapped")
-        if style in _FILLS:
-            cell.fill = PatternFill("solid", fgColor=_FILLS[style])
+        cell.font, cell.alignment = _font(style), _alignment(style)
+        if (fill := _fill(style)) is not None:
+            cell.fill = fill
         if style == "total":
             cell.border = _THIN
         return cell

@@ -25,7 +25,8 @@ def write_record(book: Book, facts: Mapping[str, Any]) -> None:
     book.header(sheet, FIRST - 1, ("input", "facts"), freeze=False)
     for place, (path, *_) in enumerate(facts["inputs"], FIRST):
         book.text(sheet, place, 1, path)
-    text = json.dumps(facts, ensure_ascii=True)
+    text = json.dumps(facts, ensure_ascii=True, separators=(",", ":"))
+    text = text.replace(" ", "\\u0020")  # a spreadsheet program may drop a space at the end of a cell
     book.text(sheet, FIRST, 2, checksum(text))
     for place in range(0, len(text), PIECE):
         book.text(sheet, FIRST + 1 + place // PIECE, 2, text[place : place + PIECE])

@@ -130,12 +130,13 @@ def _write_state(book: Book, row: int, source: str, inputs: int) -> None:
     count = f'COUNTIF({INPUTS}!$E${FIRST}:$E${last},"changed")'
     book.formula(sheet, row, 2, count, 0, WHOLE)
     again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx"
-    formula = (
-        f'IF(SUMPRODUCT(({INPUTS}!$A${FIRST}:$A${last}={RECORD}!$A${FIRST}:$A${last})*1)<>{inputs},'
-        '"ROWS OF INPUTS WERE MOVED: formulas read the wrong ones; undo it",'
+    moved = '"ROWS OF INPUTS WERE MOVED OR INSERTED: undo it, or formulas may read the wrong ones"'
+    same = f"SUMPRODUCT(({INPUTS}!$A${FIRST}:$A${last}={RECORD}!$A${FIRST}:$A${last})*1)={inputs}"
+    state = (
         f'IF(B{row}=0,"nothing is changed: all numbers are of the plan as solved",'
-        '"what does not follow is of the plan as solved"))'
-    )  # fmt: skip
+        '"what does not follow is of the plan as solved")'
+    )
+    formula = f"IFERROR(IF({same},{state},{moved}),{moved})"
     book.formula(sheet, row, 3, formula, "nothing is changed: all numbers are of the plan as solved")
     sheet.cell(row, 3).alignment = Alignment(horizontal="left")
     book.text(sheet, row + 1, 1, "after changes")
