@@ -123,6 +123,22 @@ def bytes_of(name: str, scenarios: tuple[str, ...] = ()) -> bytes:
     return workbook_of(a_plan(instance), instance, name)
 
 
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    file = tmp_path / "site.yaml"
+    file.write_text(SITE.replace('"cluster #1" ', '"cluster" '), encoding="utf-8")
+    return file
+
+
+def edited(file: Path, folder: Path, scenarios: tuple[str, ...] = (), **options: Any) -> Path:
+    """The workbook of an instance file with changes."""
+    instance = spareopt.read_instance(file, scenarios=scenarios, **options)
+    target = folder / "plan.xlsx"
+    target.unlink(missing_ok=True)
+    spareopt.write_workbook(a_plan(instance), instance, target, file)
+    return target
+
+
 def opened(data: bytes, *, values: bool = False) -> Workbook:
     return load_workbook(io.BytesIO(data), data_only=values)
 
@@ -194,7 +210,7 @@ def test_money_and_power_follow_prices_as_the_evaluation_does(name: str, scenari
                 value = 1.35
             workbook["Inputs"].cell(row_of(workbook, row.path), 2).value = value
             changes[row.path] = typed_value(row, value)
-    assert len(changes) > 5
+    assert len(changes) >= 5
     changed = spareopt.read_instance(name, scenarios=scenarios, overrides=changes)
     e, book = evaluate(changed, a_choice(instance)), Spreadsheet(workbook)
     found = results(book)
@@ -307,26 +323,25 @@ def test_an_unchanged_workbook_changes_nothing(name: str, scenarios: tuple[str, 
         assert found.input_hash() == spareopt.read_instance(name, scenarios=scenarios).input_hash()
 
 
-def test_changed_inputs_are_the_same_as_settings(tmp_path: Path) -> None:
-    """Proves that a price, a rate, a choice and a limit changed on the sheet solve to the plan that --set gives."""
-    workbook = opened(bytes_of("academic-1k"))
+def test_changed_inputs_are_the_same_as_settings(site: Path, tmp_path: Path) -> None:
+    """Proves that a price, a rate, choices and limits changed on the sheet solve to the plan that --set gives."""
+    workbook = load_workbook(edited(site, tmp_path))
     typed = {
-        "designs.hgx-h100.rack_price": 240, "failures.tray.rate": 0.007, "zones.cluster.racks": "[126, 128]",
-        "limits.floor": 128, "limits.it_power": "none", "checkpoint_plans.best.period": "2 h",
+        "designs.wide.rack_price": 3.8, "failures.tray.rate": 0.0003, "zones.hall.racks": "[15, 16]",
+        "limits.floor": 16, "limits.capital": "none", "checkpoint_plans.best.period": "2 h",
     }  # fmt: skip
     for path, value in typed.items():
         workbook["Inputs"].cell(row_of(workbook, path), 2).value = value
     file = saved(workbook, tmp_path / "My plan (edited).xlsx")
     set_by_hand = {
-        "designs.hgx-h100.rack_price": "240 k$", "failures.tray.rate": "0.007 per day",
-        "zones.cluster.racks": [126, 128], "limits.floor": 128, "limits.it_power": None,
-        "checkpoint_plans.best.period": "2 h",
+        "designs.wide.rack_price": "3.8 M$", "failures.tray.rate": "0.0003 per h", "zones.hall.racks": [15, 16],
+        "limits.floor": 16, "limits.capital": None, "checkpoint_plans.best.period": "2 h",
     }  # fmt: skip
-    one = spareopt.solve(spareopt.read_instance("academic-1k", overlays=[file]), gap=1e-2)
-    other = spareopt.solve(spareopt.read_instance("academic-1k", overrides=set_by_hand), gap=1e-2)
+    one = spareopt.solve(spareopt.read_instance(site, overlays=[file]))
+    other = spareopt.solve(spareopt.read_instance(site, overrides=set_by_hand))
     assert one.decisions == other.decisions and one.evaluation == other.evaluation
     assert one.provenance.input_hash == other.provenance.input_hash
-    assert "overlay My plan -edited-: designs.hgx-h100.rack_price=240 k$" in one.provenance.applied
+    assert "overlay My plan -edited-: designs.wide.rack_price=3.8 M$" in one.provenance.applied
 
 
 def test_rows_and_columns_of_the_planners_own_are_let_be(tmp_path: Path) -> None:
@@ -345,22 +360,6 @@ def test_rows_and_columns_of_the_planners_own_are_let_be(tmp_path: Path) -> None
     sheet.cell(row, 3).value = 3.5
     overlay = read_workbook(saved(workbook, tmp_path / "plan.xlsx"))
     assert overlay.overrides == {"designs.cube.rack_price": "3.5 M$"}
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> Path:
-    file = tmp_path / "site.yaml"
-    file.write_text(SITE.replace('"cluster #1" ', '"cluster" '), encoding="utf-8")
-    return file
-
-
-def edited(file: Path, folder: Path, scenarios: tuple[str, ...] = (), **options: Any) -> Path:
-    """The workbook of an instance file with changes."""
-    instance = spareopt.read_instance(file, scenarios=scenarios, **options)
-    target = folder / "plan.xlsx"
-    target.unlink(missing_ok=True)
-    spareopt.write_workbook(a_plan(instance), instance, target, file)
-    return target
 
 
 @pytest.mark.parametrize("scenarios", [("dear",), ("two-ways",), ("dear", "two-ways")])
@@ -442,21 +441,21 @@ def test_sources_stand_beside_inputs_and_texts_are_no_formulas(site: Path, tmp_p
     assert workbook.sheetnames == list(ORDER) and workbook["Record"].sheet_state == "hidden"
 
 
-def test_solve_and_workbook_write_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_solve_and_workbook_write_the_same_bytes(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that a plan folder holds all that a workbook needs but for the instance's comments and scenarios."""
     monkeypatch.chdir(tmp_path)
-    solve = ["solve", "academic-1k", "--set", "limits.floor=128", "--gap", "0.01", "-o", "plan"]
+    solve = ["solve", site.name, "--set", "limits.floor=16", "-o", "plan"]
     first = CliRunner().invoke(main, [*solve, "--excel", "one.xlsx"])
     assert first.exit_code == 0, first.output
     assert "Written to one.xlsx. Written to plan. Next: change column B" in first.output
-    second = CliRunner().invoke(main, ["workbook", "plan", "-o", "two.xlsx", "--instance", "academic-1k"])
+    second = CliRunner().invoke(main, ["workbook", "plan", "-o", "two.xlsx", "--instance", site.name])
     assert second.exit_code == 0, second.output
     assert Path("one.xlsx").read_bytes() == Path("two.xlsx").read_bytes()
     third = CliRunner().invoke(main, ["workbook", "plan", "-o", "three.xlsx", "--json"])
     assert third.exit_code == 0 and '"three.xlsx"' in third.output
     plan = spareopt.read_plan("plan")
     for file in ("one.xlsx", "three.xlsx"):
-        found = spareopt.read_instance("academic-1k", overlays=[file])
+        found = spareopt.read_instance(site, overlays=[file])
         assert found.input_hash() == plan.provenance.input_hash
 
 

@@ -42,6 +42,8 @@ _OPEN: dict[str, tuple[Form, str]] = {
     "economics.site_capital": ("quantity", "M{money} per MW"),
 }
 """Optional inputs that a planner adds most often: they have a row although nothing is set."""
+_NEEDS_POWER = {path for path in _OPEN if path.startswith("power.") or path.endswith(("_power", "site_capital"))}
+"""Those that an instance may state only where every design states its power."""
 _COUNTED = {path: unit for path, (form, unit) in _OPEN.items() if form == "whole"}
 
 
@@ -228,6 +230,8 @@ def _step(values: list[Any]) -> int | str | None:
 def _with_open(rows: list[InputRow], instance: Instance) -> list[InputRow]:
     """The rows with those of optional inputs that are not set, each after the last row of its section."""
     known = {row.path for row in rows}
+    if any(design.power is None for design in instance.designs):
+        known |= _NEEDS_POWER
     money = units.CURRENCIES[instance.currency]
     absent = [
         InputRow(path, tuple(path.split(".")), NONE, unit.format(money=money), form, default=True)

@@ -48,7 +48,11 @@ def write_limits(
     sheet = book.sheet(SHEET, (40, 20, 20, 10, 20, 20, 12, 20), f"{instance.name}: limits", note)
     book.header(sheet, FIRST - 1, HEADER)
     solved = {limit.limit: limit for limit in plan.evaluation.limits}
-    rows = _rows(plan, instance, taken, sums, power, money)
+    rows = {
+        name: row
+        for name, row in _rows(plan, instance, taken, sums, power, money).items()
+        if name in solved or row.keys in inputs
+    }
     for place, (name, row) in enumerate(rows.items(), FIRST):
         limit = solved.get(name)
         value, bound, slack = row.value, None, None
@@ -121,8 +125,6 @@ def _rows(
     for limit in e.limits:
         if limit.limit not in rows:
             rows[limit.limit] = _Row(limit.unit, limit.sense, None, limit.value, ())
-    if instance.objective.goodput_target is None:
-        del rows["goodput_target"]
     return rows
 
 
