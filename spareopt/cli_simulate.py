@@ -67,6 +67,12 @@ if TYPE_CHECKING:
     help='Stop once CETT is known within this share of it, such as "0.1%".',
 )
 @click.option("--confidence", default="99%", show_default=True, metavar="SHARE", help="Confidence of all intervals.")
+@click.option(
+    "--target",
+    default=None,
+    metavar="GPU-HOURS",
+    help='Useful GPU-hours of a quarter, such as "120 M" or 1.2e8: with what confidence they are reached.',
+)
 @processes_option("Replications played")
 @click.option("--until-job", is_flag=True, help="End each replication when the instance's job is done, and time it.")
 @click.option(
@@ -90,6 +96,7 @@ def simulate(
     as_json: bool,
     until_job: bool,
     precision: str | None,
+    target: str | None,
     by: By,
     **options: Any,
 ) -> None:
@@ -99,11 +106,18 @@ def simulate(
     from spareopt.simulation import text  # noqa: PLC0415
     from spareopt.simulation.store import write_simulation  # noqa: PLC0415
 
-    alone = {"--precision": precision is not None, "--until-job": until_job, "--by counts": by == "counts"}
+    alone = {
+        "--precision": precision is not None,
+        "--target": target is not None,
+        "--until-job": until_job,
+        "--by counts": by == "counts",
+    }
     option = next((name for name, asked in alone.items() if asked), None)
     if against is not None and option is not None:
         raise click.UsageError(f"{option} does not go with --against; leave one of them out.")
-    simulating.checked_options(instance, precision=precision, until_job=until_job, by=by, **options)
+    simulating.checked_options(
+        instance, precision=precision, until_job=until_job, by=by, target=target, **options
+    )  # fmt: skip
     trace = None
     if trace_file is not None:
         from spareopt.simulation.trace import read_trace  # noqa: PLC0415
@@ -116,7 +130,7 @@ def simulate(
         try:
             if second is None:
                 result = simulating.simulate(
-                    instance, first, precision=precision, until_job=until_job, by=by, trace=trace,
+                    instance, first, precision=precision, until_job=until_job, by=by, trace=trace, target=target,
                     on_progress=line.show, **options,
                 )  # fmt: skip
             else:
@@ -174,7 +188,8 @@ def _named(
 
 
 REPEATED = (
-    "replications", "years", "seed", "warm_up", "precision", "confidence", "processes", "by", "until_job", "trace_file"
+    "replications", "years", "seed", "warm_up", "precision", "confidence", "processes", "by", "until_job", "trace_file",
+    "target",
 )  # fmt: skip
 
 

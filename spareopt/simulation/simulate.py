@@ -80,6 +80,7 @@ def simulate(
     trace: Trace | None = None,
     until_job: bool = False,
     by: By = "units",
+    target: float | str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Simulation:
     """Simulate a plan: independent replications of so many ``years`` each (1 when left out), after a warm-up.
@@ -90,7 +91,8 @@ def simulate(
     many play side by side; or ``executor``: any Executor of concurrent.futures, or a Dask client.  The result depends
     on neither.  ``until_job`` ends each replication when the instance's job is done and gives the law of that time;
     ``years`` is then the longest (four times the exact model's time when left out).  ``by``: "units" plays each unit;
-    "counts" only how many are down, faster, where all laws are exponential.
+    "counts" only how many are down, faster, where all laws are exponential.  ``target``: useful GPU-hours of the
+    baseline GPU (1.2e8 or "120 M"); the result tells with what confidence a quarter reaches it.
 
     Ctrl-C keeps the replications that are finished (status "interrupted"); raises StoppedError where there are none,
     InputError for options or decisions that can't be simulated, WorkerError where worker processes die at once.
@@ -98,6 +100,7 @@ def simulate(
     options = checked_options(
         instance, replications=replications, years=years, seed=seed, warm_up=warm_up, precision=precision,
         confidence=confidence, processes=processes, executor=executor, until_job=until_job, by=by,
+        target=target,
     )  # fmt: skip
     subject = _subject(instance, decisions, options, trace)
     played = _play(
@@ -171,6 +174,7 @@ def checked_options(
     executor: Any = None,
     until_job: bool = False,
     by: str = "units",
+    target: float | str | None = None,
 ) -> SimulationOptions:
     """The options of :func:`simulate`, checked; what follows from the plan (warm-up, years of a job) is NaN until then.
 
@@ -220,6 +224,12 @@ def checked_options(
         longest = MOST_YEARS * units.HOURS_PER_YEAR
         words = f'a time of at least zero, such as "200 h", and at most {MOST_YEARS:,.0f} years'
         start = number("warm_up", warm_up, _hours, lambda v: 0 <= v <= longest, words)
+    aim = None
+    if target is not None:
+        words = 'useful GPU-hours of a quarter above 0, such as 1.2e8 or "120 M"'
+        aim = number("target", target, units.parse_gpu_hours, lambda v: 0 < v < math.inf, words)
+        if until_job:
+            faults.append(Fault("target", "is for quarters, and until_job for the whole job; leave one of them out"))
     if until_job and instance.job is None:
         message = "the instance has no job; state job.useful_gpu_hours, or leave until_job out"
         faults.append(Fault("until_job", message))
@@ -230,7 +240,7 @@ def checked_options(
     return SimulationOptions(
         replications=asked, years=length if years is not None else math.nan, seed=chosen_seed,
         warm_up_h=start, warm_up=AS_GIVEN, precision=precise, confidence=confident, until_job=until_job, trace=None,
-        by=by,
+        by=by, target=aim,
     )  # fmt: skip
 
 
@@ -274,8 +284,11 @@ def _subject(instance: Instance, decisions: Decisions, options: SimulationOption
 def _prepared(
     instance: Instance, decisions: Decisions, exact: Evaluation, system: System, options: SimulationOptions
 ) -> _Subject:
-    """A plan with all its options known.  Raises InputError for a record that is too long."""
-    _, bins, _ = bins_of(options.years)
+    """A plan with all its options known.  Raises InputError for a record too long, or with no quarter for a target."""
+    _, bins, parts = bins_of(options.years)
+    if options.target is not None and parts is None:
+        message = f"{options.years:g} years hold no whole quarters to count; record a quarter or more, such as years 1"
+        raise InputError("simulate", [Fault("target", message)])
     if options.replications * bins > MOST_ROWS:
         message = f"{options.replications:,} of {options.years:g} years are too long a record; take fewer of either"
         raise InputError("simulate", [Fault("replications", message)])
