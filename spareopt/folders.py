@@ -69,7 +69,7 @@ def check_new_file(path: str | Path) -> Path:
         elif file.exists() or file.is_symlink():
             message = _EXISTS
         elif not file.absolute().parent.is_dir():
-            message = f"its folder {file.absolute().parent} does not exist; make it first"
+            message = f"can't be written: its folder {file.absolute().parent} does not exist; make it first"
     except OSError as error:  # such as a name too long
         message = f"can't be written: {error.strerror or error}"
     if message:

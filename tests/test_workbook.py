@@ -273,6 +273,21 @@ def test_a_reader_that_does_not_compute_sees_numbers() -> None:
     assert capital == evaluate(instance, a_choice(instance)).capital
 
 
+@pytest.mark.parametrize(("currency", "symbol"), [("EUR", "€"), ("JPY", "¥")])
+def test_other_currencies(currency: str, symbol: str, tmp_path: Path) -> None:
+    """Proves that prices are written, computed and read back in the currency of the instance."""
+    file = tmp_path / "site.yaml"
+    text = SITE.replace('"cluster #1" ', '"cluster" ').replace("M$", f"M{symbol}")
+    file.write_text(f"{text}currency: {currency}\n", encoding="utf-8")
+    workbook = load_workbook(edited(file, tmp_path))
+    row = row_of(workbook, "designs.wide.rack_price")
+    assert workbook["Inputs"].cell(row, 3).value == f"M{symbol}"
+    workbook["Inputs"].cell(row, 2).value = 5
+    found = results(Spreadsheet(workbook))
+    changed = spareopt.read_instance(file, overlays=[saved(workbook, tmp_path / "plan.xlsx")])
+    assert found["capital"] == evaluate(changed, a_choice(changed)).capital == 80e6
+
+
 def test_same_input_same_bytes(tmp_path: Path) -> None:
     """Proves that a workbook holds no time, nor anything else that changes from one writing to the next."""
     instance = spareopt.read_instance("tpu-like")
@@ -545,6 +560,10 @@ def touch_record(workbook: Workbook) -> None:
     workbook["Record"]["B6"].value = workbook["Record"]["B6"].value.replace("3.59", "3.58")
 
 
+def far_below(workbook: Workbook) -> None:
+    workbook["Inputs"]["A1000000"].value = "x"
+
+
 def remove(title: str) -> Callable[[Workbook], None]:
     return lambda workbook: workbook.remove(workbook[title])
 
@@ -585,6 +604,11 @@ BAD: dict[str, tuple[Callable[[Workbook], None], str]] = {
     "bare time": (set_cell(PERIOD, 300), "Inputs!B{} (" + PERIOD + "): expected a time with its unit"),
     "required": (set_cell(COUNT, "none"), "Inputs!B{} (" + COUNT + "): required, but missing"),
     "choices": (set_cell("zones.pod.racks", "{from: 9, to: 3}"), "expected a range with from <= to and step >= 1"),
+    "key twice": (
+        set_cell("zones.pod.racks", "{from: 1, from: 2}"),
+        "(zones.pod.racks): key given twice (first in line 1)",
+    ),
+    "far below": (far_below, "Inputs: has cells down to row 1,000,000; delete the rows below the inputs"),
     "no YAML": (set_cell("zones.pod.racks", "[1, 2"), "(zones.pod.racks): expected a whole number, a list of them, or"),
 }
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.worksheet import Worksheet
 
 from spareopt.errors import Fault, InputError
 from spareopt.overlays.overlay import Origin, Overlay, Place
@@ -23,11 +24,11 @@ from spareopt.workbooks.inputs import NONE, InputRow, typed_value
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
-    from openpyxl.worksheet.worksheet import Worksheet
 
 SUFFIXES = (".xlsx", ".xlsm")
 MOST_BYTES = 10_000_000
-MOST_UNPACKED = 200_000_000
+MOST_UNPACKED = 30_000_000
+MOST_ROWS = 10_000
 MOST_TOLD = 8
 """Rows that are told one by one where many are gone."""
 ROUNDING = 1e-14
@@ -128,7 +129,7 @@ def _facts(workbook: Workbook, label: str) -> dict[str, Any]:
     """What the workbook was made from.  Raises InputError where spareopt did not write it, or that was changed."""
     again = "write one with spareopt solve INSTANCE --excel FILE.xlsx"
     for name in (inputs_sheet.SHEET, record_sheet.SHEET):
-        if name not in workbook.sheetnames:
+        if name not in workbook.sheetnames or not isinstance(workbook[name], Worksheet):
             message = f"has no sheet {name!r}, so that it is no workbook that spareopt wrote; {again}"
             raise InputError(label, [Fault("", message)])
     facts = record_sheet.read_record(workbook[record_sheet.SHEET])
@@ -143,6 +144,9 @@ def _facts(workbook: Workbook, label: str) -> dict[str, Any]:
 
 def _columns(sheet: Worksheet, label: str) -> _Columns:
     """Where the header stands, whatever rows and columns were put in.  Raises InputError where it is not found."""
+    if sheet.max_row > MOST_ROWS:
+        message = f"has cells down to row {sheet.max_row:,}; delete the rows below the inputs"
+        raise InputError(label, [Fault(inputs_sheet.SHEET, message)])
     for row in range(1, min(sheet.max_row, 50) + 1):
         names = [_text(sheet.cell(row, column).value) for column in range(1, min(sheet.max_column, 50) + 1)]
         if all(name in names for name in _NAMED):
@@ -188,7 +192,10 @@ def _changes(
             faults.append(Fault(f"{where} ({path})", str(error)))
             continue
         if not _equal(value, row.value):
-            changes[path] = typed_value(row, value)
+            try:
+                changes[path] = typed_value(row, value)
+            except InputError as error:
+                faults += [Fault(f"{where} ({path})", f"{fault.message}, got {value!r:.80}") for fault in error.faults]
     return changes, seen, [*faults, *_gone(rows, seen)]
 
 

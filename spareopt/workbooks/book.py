@@ -12,8 +12,6 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Side
 from openpyxl.utils import get_column_letter
 
-from spareopt.wording import capitalised
-
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
@@ -156,5 +154,5 @@ def new_book(title: str) -> Book:
     book = Book()
     book.workbook.remove(book.workbook.active)
     properties = book.workbook.properties
-    properties.creator, properties.title = "spareopt", capitalised(ILLEGAL_CHARACTERS_RE.sub("", title))
+    properties.creator, properties.title = "spareopt", ILLEGAL_CHARACTERS_RE.sub("", title)
     return book

@@ -48,7 +48,8 @@ def write_inputs(book: Book, instance: Instance, rows: list[InputRow], notes: Ma
         "Change column B, nothing else. Money, Power and Limits follow; goodput, availability and the plan need a new "
         "solve (see Summary). Type none to take an optional input out."
     )
-    sheet = book.sheet(SHEET, (46, 26, 17, 26, 10, 24, 100), f"{instance.name}: inputs", note)
+    widest = min(max(len(row.path) for row in rows) + 2, 80)
+    sheet = book.sheet(SHEET, (widest, 26, 17, 26, 10, 24, 100), f"{instance.name}: inputs", note)
     book.header(sheet, FIRST - 1, HEADER)
     intervals = _intervals(instance, rows)
     for place, row in enumerate(rows, FIRST):

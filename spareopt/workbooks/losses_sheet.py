@@ -20,8 +20,8 @@ def write_losses(book: Book, name: str, evaluation: Evaluation) -> None:
     note = "Shares of all GPU-hours of the plan as solved, by the exact model: changes here need a new solve."
     if evaluation.model != "exact":
         note = note.replace("exact model", f"{evaluation.model} model")
-    sheet = book.sheet(SHEET, (34, 14, 16, 16), f"{name}: where the GPU-hours go", note)
-    book.header(sheet, FIRST - 1, ("", "share of GPU-hours", "GPUs", "left after it"))
+    sheet = book.sheet(SHEET, (34, 16, 16, 20), f"{name}: where the GPU-hours go", note)
+    book.header(sheet, FIRST - 1, ("", "share of GPU-hours", "GPUs", "left after it: foot of its bar"))
     losses = {loss: share for loss, share in evaluation.losses.items() if loss != "useful"}
     book.text(sheet, FIRST, 1, "all GPU-hours")
     book.number(sheet, FIRST, 2, 1, SHARE)
@@ -53,6 +53,7 @@ def _draw(sheet: Worksheet, last: int) -> None:
     chart = BarChart()
     chart.type, chart.grouping, chart.overlap, chart.gapWidth = "col", "stacked", 100, 40
     chart.title, chart.legend = "Where the GPU-hours go", None
+    chart.title.overlay = False
     chart.add_data(Reference(sheet, min_col=4, min_row=FIRST, max_row=last), titles_from_data=False)
     chart.add_data(Reference(sheet, min_col=2, min_row=FIRST, max_row=last), titles_from_data=False)
     chart.set_categories(Reference(sheet, min_col=1, min_row=FIRST, max_row=last))

@@ -55,7 +55,7 @@ def write_money(
     e, money = plan.evaluation, units.CURRENCIES[instance.currency]
     note = "Follows from the prices in Inputs and from Decisions; useful GPU-hours are of the plan as solved."
     header = ("", "number", "unit", f"price, {money}", f"amount, {money}", f"as solved, {money}", f"change, {money}")
-    sheet = book.sheet(SHEET, (58, 18, 22, 18, 20, 20, 18), f"{instance.name}: money", note)
+    sheet = book.sheet(SHEET, (66, 18, 22, 18, 20, 20, 18), f"{instance.name}: money", note)
     book.header(sheet, FIRST - 1, header)
     cells: dict[str, str] = {}
     row = FIRST

@@ -31,7 +31,7 @@ def write_power(
     """
     e = plan.evaluation
     note = "Follows from Inputs and Decisions, but for the share of the time in which the job runs."
-    sheet = book.sheet(SHEET, (34, 14, 14, *[14] * 9), f"{instance.name}: power", note)
+    sheet = book.sheet(SHEET, (38, 16, 14, 16, *[14] * 8), f"{instance.name}: power", note)
     if any(item.design.power is None for item in taken):
         book.text(sheet, FIRST, 1, "The instance does not state what the racks of every zone draw.")
         return None
@@ -90,7 +90,7 @@ def write_power(
         ("it", "IT power", it, work, "kW", TENTHS),
         ("pue", "PUE", inputs.number("power", "pue"), pue, "", ANY),
         ("site", "site power", f"B{row + 1}*B{row + 2}", e.site_power_kw, "kW", TENTHS),
-        ("running", "share of the time at work", None, running, "as solved; the rest is blocked", FINE),
+        ("running", "share of the time at work, as solved", None, running, "", FINE),
         (
             "energy", "energy", f"B{row + 2}*{HOURS_PER_YEAR:g}*({idle_sum}+B{row + 4}*(B{row + 1}-{idle_sum}))",
             e.energy_kwh_per_year, "kWh per year", WHOLE,
