@@ -32,7 +32,8 @@ overlay_option = click.option(
     "overlays",
     multiple=True,
     metavar="FILE",
-    help="Apply a file of figures: an overlay, a price list, contracts; may be repeated, before scenarios and --set.",
+    help="Apply a file of figures: an overlay, a price list, contracts, an edited workbook; may be repeated, before "
+    "scenarios and --set.",
 )
 
 

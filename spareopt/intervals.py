@@ -12,6 +12,7 @@ from spareopt import units
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
 from spareopt.overlays.overlay import Overlay
+from spareopt.overlays.sources import read_overlay
 from spareopt.overrides import OverrideError, fields_of, steps, value_at, walk
 from spareopt.reading import read_instance
 from spareopt.what_if import changed
@@ -131,11 +132,16 @@ def _is_number(value: Any) -> bool:
 
 def check_intervals(source: str | Path, overlays: Iterable[str | Path | Overlay] = ()) -> list[Fault]:
     """The faults of an instance's intervals, each end applied alone; none when all can be solved."""
-    instance = read_instance(source, overlays=overlays)
+    laid = [overlay if isinstance(overlay, Overlay) else read_overlay(overlay) for overlay in overlays]
+    instance = read_instance(source, overlays=laid)
+    stated = {path: overlay for overlay in laid for path in overlay.intervals}
     data, faults = instance.resolved(), []
     for path, ends in instance.intervals.items():
         try:
             _checked(instance, data, path, ends, "stated")
         except InputError as error:
-            faults += [Fault(f"intervals.{path}", f"{fault.field}: {fault.message}") for fault in error.faults]
+            for fault in error.faults:
+                field, message = f"intervals.{path}", f"{fault.field}: {fault.message}"
+                by = stated.get(path)
+                faults.append(Fault(field, message) if by is None else by.fault(("intervals", path), field, message))
     return faults

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -175,6 +177,43 @@ def test_new_designs_are_choices_where_zones_list_none(cluster: Path) -> None:
     assert plan.decisions.zones[0].design == "wide"
 
 
+EDITS: dict[str, list[Any]] = {
+    "limits.capital": ["70 M$", "0.9x"],
+    "failures.tray.mtbf": ["4000 h", "0.5x"],
+    "failures.rack.rate": ["1e-3 per day", "2x"],
+    "designs.*.rack_price": ["3 M$", "1.25x"],
+    "designs.wide.inter_block_spares": [2, [0, 1]],
+    "repair_plans.next-day.tray": [{"hands_on": "3 h"}],
+    "zones.0.racks": [12],
+}
+
+
+@settings(max_examples=30)
+@given(st.lists(st.sampled_from([(path, value) for path in EDITS for value in EDITS[path]]), unique_by=lambda e: e[0]))
+def test_overrides_of_an_overlay_are_those_of_the_command(edits: list[tuple[str, Any]]) -> None:
+    """Proves for any overrides, in any order, that an overlay of them is the same as --set of each."""
+    data, overrides = parse_value(CLUSTER), dict(edits)
+    laid = spareopt.read_instance(data, overlays=[Overlay(name="a", overrides=overrides)])
+    assert laid.resolved() == spareopt.read_instance(data, overrides=overrides).resolved()
+    assert len(laid.applied) == len(overrides)
+
+
+def test_data_with_tuples_is_merged_too() -> None:
+    """Proves that the items of data from Python, which may hold tuples, are merged like those of a file."""
+    data = parse_value(CLUSTER)
+    data["designs"] = tuple(data["designs"])
+    laid = spareopt.read_instance(data, overlays=[Overlay(name="a", designs=({"name": "wide", "rack_price": "1 M$"},))])
+    assert laid.designs[0].rack_price == 1e6
+
+
+def test_every_command_on_an_instance_takes_overlays() -> None:
+    """Proves that no command that reads an instance lacks the option."""
+    for name, command in main.commands.items():
+        arguments = {parameter.name for parameter in command.params if isinstance(parameter, click.Argument)}
+        if arguments & {"source", "files"}:
+            assert "overlays" in {parameter.name for parameter in command.params}, name
+
+
 text = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff", exclude_categories=["C"]), max_size=30)
 values = st.recursive(
     st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(-1e9, 1e9) | text,
@@ -300,6 +339,15 @@ def test_faults_of_a_scenario_of_an_overlay_have_its_line(cluster: Path, tmp_pat
     result = CliRunner().invoke(main, ["validate", str(cluster), "--overlay", str(file)])
     assert result.exit_code == 2
     assert f"{file}: line 6, scenarios.bad: designs.b.rack_price: no item 'b'" in result.output
+
+
+def test_faults_of_an_interval_of_an_overlay_have_its_line(cluster: Path, tmp_path: Path) -> None:
+    """Proves that validate tells an interval that leads nowhere, with the overlay's file and line."""
+    file = overlay_file(tmp_path, HEAD + "intervals:\n  limits.a: [1 h, 2 h]\n")
+    result = CliRunner().invoke(main, ["validate", str(cluster), "--overlay", str(file), "--json"])
+    assert result.exit_code == 2
+    (fault,) = json.loads(result.output)[0]["faults"]
+    assert (fault["file"], fault["line"], fault["field"]) == (str(file), 4, "intervals.limits.a")
 
 
 def test_faults_of_instance_and_overlay_stand_in_one_message(tmp_path: Path) -> None:

@@ -6,12 +6,19 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 import spareopt
-from spareopt import instances
+from spareopt import instances, units
 from spareopt.cli import main
-from spareopt.errors import InputError
+from spareopt.errors import Fault, InputError
+from spareopt.fields import Counts
 from spareopt.instance import Instance
+from spareopt.overlays import contracts, price_list
+from spareopt.overlays.overlay import Overlay
+from spareopt.overlays.tables import Cells, Row, choices_text, quantity_text
 from spareopt.overlays.templates import template_text
 
 CLUSTER = """\
@@ -66,6 +73,22 @@ def _dumped(instance: Instance) -> str:
     import json  # noqa: PLC0415
 
     return json.dumps(instance.resolved())
+
+
+@settings(max_examples=60)
+@given(
+    st.floats(0, 1e12), st.sampled_from([units.TIME, units.MONEY, units.MONEY_PER_YEAR, units.MONEY_PER_POWER]),
+    st.sets(st.integers(0, 50), min_size=1, max_size=6),
+)  # fmt: skip
+def test_cells_read_back(value: float, kind: units.Kind, choices: set[int]) -> None:
+    """Proves that what a template writes in a cell, any quantity or choices, reads back to the same."""
+    text = quantity_text(value, kind, "EUR")
+    assert units.parse(text, kind, "EUR") == value
+    faults: list[Fault] = []
+    cells = Cells(Row(1, {"q": text, "c": choices_text(sorted(choices))}), faults)
+    assert cells.quantity("q", kind) == text
+    assert TypeAdapter(Counts).validate_python(cells.choices("c")) == tuple(sorted(choices))
+    assert not faults
 
 
 def _price(hours: str, price: str) -> str:
@@ -286,3 +309,16 @@ def test_the_command_writes_templates_and_never_over_a_file(tmp_path: Path) -> N
     assert (result.exit_code, file.read_text()) == (2, printed.output)
     assert "already exists" in result.output
     assert runner.invoke(main, ["template", "nothing"]).exit_code == 2
+
+
+def test_the_page_names_every_column_and_field() -> None:
+    """Proves that docs/overlays.md names each item and column of the tables, and each field of an overlay."""
+    page = (Path(__file__).parents[1] / "docs" / "overlays.md").read_text(encoding="utf-8")
+    sections = {title.splitlines()[0]: title for title in page.split("\n## ")}
+    for words, section in (
+        ((*price_list.PRICED, *price_list.COLUMNS), "Price lists"),
+        (contracts.COLUMNS, "Contracts"),
+        (Overlay.model_fields, "Overlays"),
+    ):
+        for word in words:
+            assert f"`{word}`" in sections[section], (section, word)

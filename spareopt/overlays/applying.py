@@ -91,10 +91,13 @@ class Layers:
 
     def _merge(self, data: dict[str, Any], overlay: Overlay, listed: str, place: int, item: dict[str, Any]) -> None:
         items = data.setdefault(listed, [])
+        if isinstance(items, tuple):  # as data from Python may have them
+            items = data[listed] = list(items)
         if not isinstance(items, list):  # which the check of the instance reports
             return
         name, like = item["name"], item.get(LIKE)
-        known = {str(other.get("name")): other for other in items if isinstance(other, dict)}
+        named = [other for other in items if isinstance(other, dict) and isinstance(other.get("name"), str)]
+        known: dict[str, dict[str, Any]] = {other["name"]: other for other in named}
         where = f"{listed}.{name}"
         if name in known:
             if LIKE in item:

@@ -120,7 +120,8 @@ def _name(cells: Cells, row: Row, item: str, seen: dict[tuple[str, str], int], f
         cells.refuse("name", f"expected the name of {PRICED[item].what}, one in each row")
         return None
     if (item, name) in seen:
-        message = f'"{item}" {name!r} is priced twice (first in line {seen[item, name]}); keep one of them'
+        where = f"{item} {name}".strip()
+        message = f"{where} is priced twice (first in line {seen[item, name]}); keep one of them"
         faults.append(Fault("column name" if name else "column item", message, row.line))
         return None
     seen[item, name] = row.line
@@ -164,8 +165,9 @@ def price_list_template(instance: Instance) -> str:
 
 def _comments(name: str, symbol: str, design: str) -> Sequence[str]:
     return [
-        f"Price list for {name}. Lines that begin with # are comments. Edit the numbers; take out what stays.",
-        "An empty cell leaves what the instance has. Each price has its unit:",
+        f"Price list for {name}. Lines that begin with # are comments.",
+        "Edit the numbers, take out the rows that you do not change. An empty cell leaves what the instance has.",
+        "Each price has its unit:",
         f"  rack, shelf tray: 3.7 M{symbol}; crew, repair plan, checkpoint plan: 0.5 M{symbol} per year",
         f"  energy: 0.07 {symbol} per kWh; site (building and power, of the IT power): 11 M{symbol} per MW",
         "A repair plan's price is for each zone that takes it, besides its crews' and shelf's.",
