@@ -48,13 +48,17 @@ def _changes(base: Instance | None, instance: Instance) -> dict[str, Any]:
     sections = {key: now.get(key) for key in {**before, **now} if before.get(key) != now.get(key)}
     if base is None or not sections:
         return {key: value for key, value in sections.items() if key not in ("schema_version", "name")}
-    rows = {row.path: row for row in input_rows(base)}
-    single = {row.path: typed_value(row, row.value) for row in input_rows(instance) if differs(rows, row)}
+    rows, others = ({row.path: row for row in input_rows(each)} for each in (base, instance))
+    changes: dict[str, Any] = {}
+    for key, value in sections.items():
+        own, theirs = ({path: row for path, row in each.items() if row.keys[0] == key} for each in (rows, others))
+        single = {path: typed_value(row, row.value) for path, row in theirs.items() if differs(rows, row)}
+        changes |= single if single and own.keys() == theirs.keys() else {key: value}
     try:
-        if read_instance(before, overrides=single).resolved() == now:
-            return single
+        if read_instance(before, overrides=changes).resolved() == now:
+            return changes
     except InputError:
-        pass  # such as an item that the base does not have
+        pass  # what can't be said input by input is carried whole
     return sections
 
 
