@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
     from spareopt.sweeps import sweep
+    from spareopt.workbooks.writing import write_workbook
 
 _CHECKOUT = Path(__file__).parents[1]
 if (_CHECKOUT / "formulations" / "selection.py").is_file():
@@ -132,6 +133,7 @@ _HOMES = {
     "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
+    "write_workbook": "workbooks.writing",
 }
 
 __all__ = [
@@ -210,6 +212,7 @@ __all__ = [
     "write_plan_comparison",
     "write_robust",
     "write_simulation",
+    "write_workbook",
 ]
 
 

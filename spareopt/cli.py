@@ -14,6 +14,8 @@ from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
 from spareopt.cli_options import (
+    edit_workbook,
+    excel_option,
     instance_options,
     json_option,
     model_option,
@@ -28,6 +30,7 @@ from spareopt.cli_simulate import simulate
 from spareopt.cli_sweep import sweep
 from spareopt.cli_template import template
 from spareopt.cli_tornado import tornado
+from spareopt.cli_workbook import workbook
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
     BAD_INPUT,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from spareopt.instance import Instance
+    from spareopt.plan import Plan
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -66,6 +70,7 @@ def main() -> None:
 @instance_options
 @solve_options
 @output_option("the plan, its tables, the MILP and the log")
+@excel_option
 @json_option
 def solve(
     *,
@@ -76,6 +81,7 @@ def solve(
     seed: int,
     model: Any,
     output: str | None,
+    excel: str | None,
     as_json: bool,
 ) -> None:
     """Find the best plan of INSTANCE (a shipped name or a file) and prove how good it is."""
@@ -90,19 +96,29 @@ def solve(
     except InfeasibleError as error:
         scored = "" if model == "exact" else f" --model {model}"
         raise InfeasibleError(f"{error}\nNext: spareopt explain {given}{scored}") from None
+    source = click.get_current_context().params["source"]
     finish(
         plan,
         lambda: report.plan_text(plan, instance),
-        lambda folder: _next_step(given, folder),
+        lambda folder: _next_step(given, folder, source, excel),
         as_json=as_json,
         output=output,
         write=lambda folder: store.write_plan(plan, instance, folder),
         code=proof_code(plan.certificate.status),
+        also=[] if excel is None else [(excel, lambda file: _write_workbook(plan, instance, file, source))],
     )
 
 
-def _next_step(given: str, output: str | None) -> str:
-    """The command to try next; ``given`` names the instance with its changes."""
+def _write_workbook(plan: Plan, instance: Instance, file: str, source: str) -> None:
+    from spareopt.workbooks.writing import write_workbook  # noqa: PLC0415
+
+    write_workbook(plan, instance, file, source)
+
+
+def _next_step(given: str, output: str | None, source: str, excel: str | None) -> str:
+    """The command to try next; ``given`` names the instance with its changes, ``source`` without."""
+    if excel is not None:
+        return f"{written_to(output)}Next: {edit_workbook(source, excel)}"
     if output is None:
         return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
     return f"{written_to(output)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
@@ -325,4 +341,5 @@ main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
 main.add_command(sweep)
+main.add_command(workbook)
 main.add_command(template)

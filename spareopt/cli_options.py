@@ -32,7 +32,8 @@ overlay_option = click.option(
     "overlays",
     multiple=True,
     metavar="FILE",
-    help="Apply a file of figures: an overlay, a price list, contracts; may be repeated, before scenarios and --set.",
+    help="Apply a file of figures: an overlay, a price list, contracts, an edited workbook; may be repeated, before "
+    "scenarios and --set.",
 )
 
 
@@ -152,6 +153,30 @@ def output_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 
     text = f"Write {what} to a new folder."
     return click.option("-o", "--output", metavar="FOLDER", callback=checked, help=text)
+
+
+def _checked_workbook(_: click.Context, __: click.Parameter, file: str | None) -> str | None:
+    from spareopt.workbooks.names import check_workbook_name  # noqa: PLC0415
+
+    if file is not None:
+        check_workbook_name(file)
+    return file
+
+
+excel_option = click.option(
+    "--excel",
+    metavar="FILE.xlsx",
+    callback=_checked_workbook,
+    help="Write the plan as a new Excel workbook, whose inputs can be changed and read back with --overlay.",
+)
+workbook_option = click.option(
+    "-o", "--output", metavar="FILE.xlsx", required=True, callback=_checked_workbook, help="The new Excel workbook."
+)
+
+
+def edit_workbook(source: str, file: str) -> str:
+    """What to do with a workbook that was written, and the command to try then."""
+    return f"change column B of its sheet Inputs, then: {shlex.join(['spareopt', 'solve', source, '--overlay', file])}"
 
 
 def read_share(option: str, text: str, *, or_zero: bool = False) -> float:

@@ -143,27 +143,29 @@ def finish(
     write: Callable[[str], object],
     code: int,
     pictures: bool = False,
+    also: Sequence[tuple[str, Callable[[str], object]]] = (),
 ) -> NoReturn:
     """Write the folder of a result, print it, and end with the exit code.
 
     ``text`` is the result in words, ``next_step`` the command to try next once the folder (None: no folder) is
-    written, ``pictures`` whether it should have some.
+    written, ``pictures`` whether it should have some, ``also`` further files and how to write them.
     """
-    written, not_written = None, None
-    if output is not None:
+    written, not_written = [], []
+    for name, fill in [*([] if output is None else [(output, write)]), *also]:
         try:
-            write(output)
-            written = output
+            fill(name)
+            written.append(name)
         except InputError as error:  # what may have taken an hour is printed all the same
-            not_written = error
+            not_written.append(error)
+    folder = output if output in written else None
     if as_json:
         click.echo(result.to_json(), nl=False)
     else:
         click.echo(text(), nl=False)
-        click.echo("\n" + next_step(written))
-    if pictures and written is not None and not can_draw():
+        click.echo("\n" + "".join(written_to(name) for name in written if name != folder) + next_step(folder))
+    if pictures and folder is not None and not can_draw():
         click.echo(NO_PICTURE, err=True)
-    if not_written is not None:
-        click.echo(f"error: {not_written}", err=True)
+    for refusal in not_written:
+        click.echo(f"error: {refusal}", err=True)
         code = BAD_INPUT
     raise click.exceptions.Exit(code)

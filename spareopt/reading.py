@@ -18,6 +18,7 @@ from spareopt.faults import line_of, validation_faults
 from spareopt.fields import Name
 from spareopt.instance import SCHEMA_VERSION, Instance
 from spareopt.overlays.applying import Layers
+from spareopt.overlays.expectations import held_twice, unmet
 from spareopt.overlays.overlay import Overlay
 from spareopt.overlays.sources import read_overlay
 from spareopt.overrides import OverrideError, apply_override
@@ -108,6 +109,8 @@ def _build(
             ],
         )
     original = copy.deepcopy(data)
+    if faults := _expectation_faults(label, data, lines, overlays, scenarios):
+        raise _refusal(label, faults)
     layers = Layers()
     for overlay in overlays:
         layers.apply(data, overlay)
@@ -140,6 +143,17 @@ def _build(
         raise _refusal(label, [_in_its_file(fault, layers, data, not applied) for fault in faults])
     result._applied = (*layers.applied, *applied)
     return result
+
+
+def _expectation_faults(
+    label: str, data: dict[str, Any], lines: Lines, overlays: list[Overlay], scenarios: tuple[str, ...]
+) -> list[Fault]:
+    """What overlays were made for that the instance, as its file states it, or the scenarios asked for do not meet."""
+    faults = [fault for overlay in overlays for fault in held_twice(overlay, scenarios)]
+    if any(overlay.expects for overlay in overlays):
+        base = _build(label, copy.deepcopy(data), lines, [], (), {})
+        faults += [fault for overlay in overlays for fault in unmet(base, overlay)]
+    return faults
 
 
 def _in_its_file(fault: Fault, layers: Layers, data: dict[str, Any], last: bool) -> Fault:

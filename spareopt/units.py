@@ -60,6 +60,7 @@ MONEY_PER_YEAR = Kind("an amount of money per year", "0.5 M$ per year", "money",
 MONEY_PER_POWER = Kind("an amount of money per power", "15 M$ per MW", "money", "kW")
 ENERGY_PRICE = Kind("a price of energy", "0.066 $ per kWh", "money", "kWh")
 GRID_INTENSITY = Kind("a mass per energy", "390 g per kWh", "kg", "kWh")
+KINDS = (TIME, RATE, POWER, MONEY, MONEY_PER_YEAR, MONEY_PER_POWER, ENERGY_PRICE, GRID_INTENSITY)
 
 _TABLES: dict[str, dict[str, float]] = {
     "h": _TIME,

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 import spareopt
 from spareopt.cli import main
 from spareopt.errors import InputError
-from spareopt.overlays import sources
 from spareopt.overlays.overlay import Overlay, overlay_text
 from spareopt.yaml_source import parse_value
 
@@ -213,13 +212,6 @@ def test_every_command_on_an_instance_takes_overlays() -> None:
         arguments = {parameter.name for parameter in command.params if isinstance(parameter, click.Argument)}
         if arguments & {"source", "files"}:
             assert "overlays" in {parameter.name for parameter in command.params}, name
-
-
-def test_workbooks_are_left_to_their_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Proves that a workbook is refused in words where this version has no reader for them."""
-    monkeypatch.setattr(sources, "WORKBOOK_READER", "spareopt.overlays.no_such_reader")
-    with pytest.raises(InputError, match="is a workbook, which this spareopt can't read; save the table as CSV"):
-        spareopt.read_overlay(tmp_path / "a.xlsx")
 
 
 text = st.text(st.characters(codec="utf-8", exclude_characters="\ufeff", exclude_categories=["C"]), max_size=30)

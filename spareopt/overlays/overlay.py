@@ -47,6 +47,8 @@ class Origin:
     file: str = field(default="", compare=False)
     lines: Mapping[Place, int] = field(default_factory=dict, compare=False)
     columns: Mapping[Place, str] = field(default_factory=dict, compare=False)
+    cells: Mapping[Place, str] = field(default_factory=dict, compare=False)
+    """Sheet and cell, where the file is a workbook."""
 
 
 class Overlay(BaseModel):
@@ -71,6 +73,10 @@ class Overlay(BaseModel):
     """Replace those of the instance for the same fields, or are added."""
     scenarios: dict[Name, Scenario] = Field(default_factory=dict)
     """Added to those of the instance."""
+    expects: dict[str, Any] = Field(default_factory=dict)
+    """Dotted path: value that the instance has before anything changes it, where the overlay was made for that one."""
+    holds: tuple[Name, ...] = ()
+    """Scenarios whose changes are among the overrides: to apply one again would change twice."""
 
     _origin: Origin = PrivateAttr(default=Origin())
 
@@ -89,6 +95,8 @@ class Overlay(BaseModel):
         """A fault of what stands at a place, under the name that ``path`` gives the field, with file and line."""
         origin = self._origin
         above = [place[:n] for n in range(len(place), -1, -1)]
+        if (part := next((part for part in above if part in origin.cells), None)) is not None:
+            return Fault(f"{origin.cells[part]} ({part[-1]})", message, None, self.label)
         column = next((origin.columns[part] for part in above if part in origin.columns), None)
         line = next((origin.lines[part] for part in above if part in origin.lines), None)
         return Fault(path if column is None else f"column {column} ({path})", message, line, self.label)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 
 from spareopt.errors import Fault, InputError
@@ -11,8 +10,7 @@ from spareopt.overlays.overlay import Origin, Overlay, overlay_from
 from spareopt.overlays.tables import header_of
 from spareopt.yaml_source import load_yaml
 
-WORKBOOKS = (".xlsx", ".xlsm")
-WORKBOOK_READER = "spareopt.overlays.workbook"
+WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 TABLES = (".csv", ".tsv", ".txt")
 
 
@@ -20,7 +18,9 @@ def read_overlay(path: str | Path) -> Overlay:
     """Read an overlay from a file.  Raises InputError with every fault found, each with its line."""
     label, file = str(path), Path(path)
     if file.suffix.lower() in WORKBOOKS:
-        return _workbook(file)
+        from spareopt.overlays.workbook import read_workbook  # noqa: PLC0415
+
+        return read_workbook(file)
     header = header_of(file)
     if header >= price_list.HEADER:
         return price_list.read_price_list(file)
@@ -34,15 +34,3 @@ def read_overlay(path: str | Path) -> Overlay:
         raise InputError(label, [Fault("", message)])
     data, lines = load_yaml(file, label, empty="expected `overlay_version: 1` and what it changes")
     return overlay_from(data, Origin(label, lines))
-
-
-def _workbook(file: Path) -> Overlay:
-    try:
-        reader = import_module(WORKBOOK_READER)
-    except ModuleNotFoundError as error:
-        if error.name != WORKBOOK_READER:
-            raise
-        message = "is a workbook, which this spareopt can't read; save the table as CSV, or write a YAML overlay"
-        raise InputError(str(file), [Fault("", message)]) from None
-    overlay: Overlay = reader.read_workbook(file)
-    return overlay
