@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spareopt.alternatives import WhyNot, why_not
     from spareopt.binding import Binds, what_binds
+    from spareopt.calibration.incidents import Observation
+    from spareopt.calibration.observation import read_observation
     from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
@@ -29,7 +31,12 @@ if TYPE_CHECKING:
     from spareopt.neighbours import one_step_away
     from spareopt.once import simulate_once, solve_once
     from spareopt.optimise import solve
+    from spareopt.overlays.overlay import Overlay, write_overlay
+    from spareopt.overlays.sources import read_overlay
     from spareopt.plan import Plan
+    from spareopt.plan_changes import PlanChange, explain_change
+    from spareopt.plan_comparison import PlanComparison, compare_plans
+    from spareopt.plan_comparison_store import read_plan_comparison, write_plan_comparison
     from spareopt.reading import read_instance
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
@@ -37,6 +44,8 @@ if TYPE_CHECKING:
     from spareopt.run_records import RunList, list_runs
     from spareopt.selected import Selected
     from spareopt.selection import select, undominated
+    from spareopt.simulation.incident_files import write_incidents
+    from spareopt.simulation.incidents import IncidentLog, incident_logs, simulate_incidents
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -44,6 +53,7 @@ if TYPE_CHECKING:
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
     from spareopt.sweeps import sweep
+    from spareopt.workbooks.writing import write_workbook
 
 _CHECKOUT = Path(__file__).parents[1]
 if (_CHECKOUT / "formulations" / "selection.py").is_file():
@@ -56,6 +66,7 @@ _HOMES = {
     "Decisions": "decisions",
     "Evaluation": "evaluation",
     "Frontier": "efficient",
+    "IncidentLog": "simulation.incidents",
     "Infeasibility": "conflicts",
     "InfeasibleError": "errors",
     "InputError": "errors",
@@ -63,7 +74,11 @@ _HOMES = {
     "LimitError": "errors",
     "MarginalValues": "marginal",
     "NearOptimal": "near_result",
+    "Observation": "calibration.incidents",
+    "Overlay": "overlays.overlay",
     "Plan": "plan",
+    "PlanChange": "plan_changes",
+    "PlanComparison": "plan_comparison",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
     "RunList": "run_records",
@@ -77,11 +92,14 @@ _HOMES = {
     "WhyNot": "alternatives",
     "ZoneChoice": "decisions",
     "compare": "simulation.simulate",
+    "compare_plans": "plan_comparison",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "explain_change": "plan_changes",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
     "list_runs": "run_records",
+    "incident_logs": "simulation.incidents",
     "marginal_values": "marginal",
     "near_optimal": "near",
     "one_step_away": "neighbours",
@@ -93,7 +111,10 @@ _HOMES = {
     "read_instance": "reading",
     "read_map": "map_store",
     "read_marginal_values": "curve_store",
+    "read_observation": "calibration.observation",
+    "read_overlay": "overlays.sources",
     "read_plan": "store",
+    "read_plan_comparison": "plan_comparison_store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
     "read_sweep": "sweep_folder",
@@ -102,6 +123,7 @@ _HOMES = {
     "select": "selection",
     "simulate": "simulation.simulate",
     "simulate_once": "once",
+    "simulate_incidents": "simulation.incidents",
     "solve": "optimise",
     "solve_once": "once",
     "solve_robust": "robust",
@@ -112,10 +134,14 @@ _HOMES = {
     "what_binds": "binding",
     "why_not": "alternatives",
     "write_curve": "curve_store",
+    "write_incidents": "simulation.incident_files",
     "write_map": "map_store",
+    "write_overlay": "overlays.overlay",
     "write_plan": "store",
+    "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
+    "write_workbook": "workbooks.writing",
 }
 
 __all__ = [
@@ -124,6 +150,7 @@ __all__ = [
     "Decisions",
     "Evaluation",
     "Frontier",
+    "IncidentLog",
     "Infeasibility",
     "InfeasibleError",
     "InputError",
@@ -131,7 +158,11 @@ __all__ = [
     "LimitError",
     "MarginalValues",
     "NearOptimal",
+    "Observation",
+    "Overlay",
     "Plan",
+    "PlanChange",
+    "PlanComparison",
     "RobustComparison",
     "RobustPlan",
     "RunList",
@@ -145,10 +176,13 @@ __all__ = [
     "WhyNot",
     "ZoneChoice",
     "compare",
+    "compare_plans",
     "compare_robust",
     "evaluate",
+    "explain_change",
     "explain_infeasible",
     "frontier",
+    "incident_logs",
     "list_runs",
     "marginal_values",
     "near_optimal",
@@ -161,7 +195,10 @@ __all__ = [
     "read_instance",
     "read_map",
     "read_marginal_values",
+    "read_observation",
+    "read_overlay",
     "read_plan",
+    "read_plan_comparison",
     "read_robust",
     "read_simulation",
     "read_sweep",
@@ -169,6 +206,7 @@ __all__ = [
     "read_trace",
     "select",
     "simulate",
+    "simulate_incidents",
     "simulate_once",
     "solve",
     "solve_once",
@@ -180,10 +218,14 @@ __all__ = [
     "what_binds",
     "why_not",
     "write_curve",
+    "write_incidents",
     "write_map",
+    "write_overlay",
     "write_plan",
+    "write_plan_comparison",
     "write_robust",
     "write_simulation",
+    "write_workbook",
 ]
 
 

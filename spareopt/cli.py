@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_compare import compare
 from spareopt.cli_explain import explain
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
 from spareopt.cli_options import (
     check_outputs,
+    edit_workbook,
+    excel_option,
     instance_options,
     json_option,
     model_option,
     output_option,
+    overlay_option,
     plan_option,
     read_plan_option,
     runs_option,
@@ -26,7 +31,9 @@ from spareopt.cli_robust import robust
 from spareopt.cli_runs import runs
 from spareopt.cli_simulate import simulate
 from spareopt.cli_sweep import sweep
+from spareopt.cli_template import template
 from spareopt.cli_tornado import tornado
+from spareopt.cli_workbook import workbook
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
 from spareopt.exits import (
     BAD_INPUT,
@@ -67,6 +74,7 @@ def main() -> None:
 @instance_options
 @solve_options
 @output_option("the plan, its tables, the MILP and the log")
+@excel_option
 @runs_option
 @json_option
 def solve(
@@ -78,6 +86,7 @@ def solve(
     seed: int,
     model: Any,
     output: str | None,
+    excel: str | None,
     runs: str | None,
     as_json: bool,
 ) -> None:
@@ -102,21 +111,31 @@ def solve(
     except InfeasibleError as error:
         scored = "" if model == "exact" else f" --model {model}"
         raise InfeasibleError(f"{error}\nNext: spareopt explain {given}{scored}") from None
+    source = click.get_current_context().params["source"]
     finish(
         plan,
         lambda: report.plan_text(plan, instance),
-        lambda folder: _next_step(given, folder, run),
+        lambda folder: _next_step(given, folder, source, excel, run),
         as_json=as_json,
         output=output,
         write=lambda folder: store.write_plan(plan, instance, folder),
         code=proof_code(plan.certificate.status),
+        also=[] if excel is None else [(excel, lambda file: _write_workbook(plan, instance, file, source))],
         run=run,
-        not_written=not_kept,
+        not_kept=not_kept,
     )
 
 
-def _next_step(given: str, output: str | None, run: Kept[Plan] | None) -> str:
-    """The command to try next; ``given`` names the instance with its changes."""
+def _write_workbook(plan: Plan, instance: Instance, file: str, source: str) -> None:
+    from spareopt.workbooks.writing import write_workbook  # noqa: PLC0415
+
+    write_workbook(plan, instance, file, source)
+
+
+def _next_step(given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None) -> str:
+    """The command to try next; ``given`` names the instance with its changes, ``source`` without."""
+    if excel is not None:
+        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}"
     if output is None:
         return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
     return f"{written_to(output, run)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
@@ -222,8 +241,9 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
 
 @main.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
+@overlay_option
 @json_option
-def validate(files: tuple[str, ...], as_json: bool) -> None:
+def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """Check instance files, their scenarios and intervals too, and report all faults at once with line and field."""
     from spareopt.intervals import check_intervals  # noqa: PLC0415
     from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
@@ -232,10 +252,13 @@ def validate(files: tuple[str, ...], as_json: bool) -> None:
     for file in files:
         faults: list[Fault] = []
         try:
-            read_instance(file)
-            faults = check_scenarios(file) + check_intervals(file)
+            read_instance(file, overlays=overlays)
+            faults = check_scenarios(file, overlays) + check_intervals(file, overlays)
         except InputError as error:
-            faults = error.faults
+            faults = [
+                replace(fault, file=fault.file or error.source) if error.source in overlays else fault
+                for fault in error.faults
+            ]
         results.append(
             {
                 "file": file,
@@ -312,23 +335,24 @@ def instances(as_json: bool) -> None:
 @click.argument("file", metavar="FILE")
 @click.option(
     "--from",
-    "template",
+    "source",
     default="gb200-4x256",
     show_default=True,
     metavar="NAME",
     help="The shipped instance to start from.",
 )
-def new(file: str, template: str) -> None:
+def new(file: str, source: str) -> None:
     """Write a new instance FILE, a commented copy of a shipped one, to be edited."""
     from spareopt.reading import new_instance  # noqa: PLC0415
 
-    new_instance(file, template)
+    new_instance(file, source)
     click.echo(
-        f"Wrote {file} with all figures, notes and scenarios of {template}: replace them by your own, then: "
+        f"Wrote {file} with all figures, notes and scenarios of {source}: replace them by your own, then: "
         f"spareopt validate {file} && spareopt solve {file}"
     )
 
 
+main.add_command(compare)
 main.add_command(simulate)
 main.add_command(robust)
 main.add_command(frontier)
@@ -338,3 +362,5 @@ main.add_command(map_command)
 main.add_command(explain)
 main.add_command(sweep)
 main.add_command(runs)
+main.add_command(workbook)
+main.add_command(template)

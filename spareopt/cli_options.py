@@ -27,10 +27,21 @@ class Finite(click.FloatRange):
         return number
 
 
+overlay_option = click.option(
+    "--overlay",
+    "overlays",
+    multiple=True,
+    metavar="FILE",
+    help="Apply a file of figures: an overlay, a price list, contracts, an edited workbook; may be repeated, before "
+    "scenarios and --set.",
+)
+
+
 def instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say which instance is meant."""
 
     @click.argument("source", metavar="INSTANCE")
+    @overlay_option
     @click.option(
         "--scenario", "scenarios", multiple=True, metavar="NAME", help="Apply a named scenario; may be repeated."
     )
@@ -42,11 +53,14 @@ def instance_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help='Override a field, such as limits.capital="3.9 G$" or failures.tray.mtbf=0.5x; may be repeated.',
     )
     @wraps(command)
-    def wrapped(source: str, scenarios: tuple[str, ...], settings: tuple[str, ...], **options: Any) -> Any:
+    def wrapped(
+        source: str, overlays: tuple[str, ...], scenarios: tuple[str, ...], settings: tuple[str, ...], **options: Any
+    ) -> Any:
         from spareopt.reading import read_instance  # noqa: PLC0415
 
-        instance = read_instance(source, scenarios=scenarios, overrides=_overrides(settings))
-        changes = [part for name in scenarios for part in ("--scenario", name)]
+        instance = read_instance(source, overlays=overlays, scenarios=scenarios, overrides=_overrides(settings))
+        changes = [part for file in overlays for part in ("--overlay", file)]
+        changes += [part for name in scenarios for part in ("--scenario", name)]
         changes += [part for setting in settings for part in ("--set", setting)]
         return command(given=shlex.join([source, *changes]), instance=instance, **options)
 
@@ -152,6 +166,30 @@ def check_outputs(output: str | None, runs: str | None) -> None:
     """Refuse a result folder beside a runs folder: a run that is found has no more than what is kept."""
     if output is not None and runs is not None:
         raise click.UsageError("-o does not go with --runs, which keeps the folder itself; leave one of them out.")
+
+
+def _checked_workbook(_: click.Context, __: click.Parameter, file: str | None) -> str | None:
+    from spareopt.workbooks.names import check_workbook_name  # noqa: PLC0415
+
+    if file is not None:
+        check_workbook_name(file)
+    return file
+
+
+excel_option = click.option(
+    "--excel",
+    metavar="FILE.xlsx",
+    callback=_checked_workbook,
+    help="Write the plan as a new Excel workbook, whose inputs can be changed and read back with --overlay.",
+)
+workbook_option = click.option(
+    "-o", "--output", metavar="FILE.xlsx", required=True, callback=_checked_workbook, help="The new Excel workbook."
+)
+
+
+def edit_workbook(source: str, file: str) -> str:
+    """What to do with a workbook that was written, and the command to try then."""
+    return f"change column B of its sheet Inputs, then: {shlex.join(['spareopt', 'solve', source, '--overlay', file])}"
 
 
 def read_share(option: str, text: str, *, or_zero: bool = False) -> float:

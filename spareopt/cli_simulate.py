@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from spareopt.kept_runs import Kept
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.runs import By
+    from spareopt.simulation.simulate import OnProgress
 
 
 @click.command()
@@ -70,6 +71,12 @@ if TYPE_CHECKING:
     help='Stop once CETT is known within this share of it, such as "0.1%".',
 )
 @click.option("--confidence", default="99%", show_default=True, metavar="SHARE", help="Confidence of all intervals.")
+@click.option(
+    "--target",
+    default=None,
+    metavar="GPU-HOURS",
+    help='Useful GPU-hours of a quarter, such as "120 M" or 1.2e8: with what confidence they are reached.',
+)
 @processes_option("Replications played")
 @click.option("--until-job", is_flag=True, help="End each replication when the instance's job is done, and time it.")
 @click.option(
@@ -80,6 +87,13 @@ if TYPE_CHECKING:
     help="Play each unit, or only how many are down: faster, for exponential laws.",
 )
 @click.option("--trace", "trace_file", default=None, metavar="FILE", help="Replay a CSV file of faults of trays.")
+@click.option(
+    "--incidents",
+    "incidents_file",
+    default=None,
+    metavar="FILE",
+    help="Write the faults of the first replication as an incident log (CSV), and the fleet beside it.",
+)
 @output_option("the result and its tables")
 @runs_option
 @json_option
@@ -90,11 +104,13 @@ def simulate(
     plan_source: str | None,
     against: str | None,
     trace_file: str | None,
+    incidents_file: str | None,
     output: str | None,
     runs: str | None,
     as_json: bool,
     until_job: bool,
     precision: str | None,
+    target: str | None,
     by: By,
     **options: Any,
 ) -> None:
@@ -109,6 +125,7 @@ def simulate(
     check_outputs(output, runs)
     alone = {
         "--precision": precision is not None,
+        "--target": target is not None,
         "--until-job": until_job,
         "--by counts": by == "counts",
         "--runs": runs is not None,
@@ -116,7 +133,17 @@ def simulate(
     option = next((name for name, asked in alone.items() if asked), None)
     if against is not None and option is not None:
         raise click.UsageError(f"{option} does not go with --against; leave one of them out.")
-    simulating.checked_options(instance, precision=precision, until_job=until_job, by=by, **options)
+    logged = {"--against": against is not None, "--trace": trace_file is not None, "--by counts": by == "counts"}
+    option = next((name for name, asked in logged.items() if asked), None)
+    if incidents_file is not None and option is not None:
+        raise click.UsageError(f"--incidents does not go with {option}; leave one of them out.")
+    if incidents_file is not None:
+        from spareopt.simulation.incident_files import check_incident_files  # noqa: PLC0415
+
+        check_incident_files(incidents_file)
+    simulating.checked_options(
+        instance, precision=precision, until_job=until_job, by=by, target=target, **options
+    )  # fmt: skip
     trace = None
     if trace_file is not None:
         from spareopt.simulation.trace import read_trace  # noqa: PLC0415
@@ -126,17 +153,20 @@ def simulate(
     first, plan = _first(instance, plan_source, int(options["seed"]), runs)
     result: Simulation | Comparison
     run, not_kept = None, None
+    log = ""
     with ReplicationsLine() as line:
         try:
+            if incidents_file is not None:
+                log = _write_incidents(instance, first, incidents_file, line.show, until_job, options)
             if runs is not None:
                 run = simulate_once(
-                    instance, first, runs, precision=precision, until_job=until_job, by=by, trace=trace,
+                    instance, first, runs, precision=precision, until_job=until_job, by=by, trace=trace, target=target,
                     on_progress=line.show, **options,
                 )  # fmt: skip
                 result = run.result
             elif second is None:
                 result = simulating.simulate(
-                    instance, first, precision=precision, until_job=until_job, by=by, trace=trace,
+                    instance, first, precision=precision, until_job=until_job, by=by, trace=trace, target=target,
                     on_progress=line.show, **options,
                 )  # fmt: skip
             else:
@@ -150,7 +180,7 @@ def simulate(
 
     def words() -> str:
         if against is None:
-            return text.simulation_text(result, instance, plan)  # type: ignore[arg-type]
+            return text.simulation_text(result, instance, plan) + log  # type: ignore[arg-type]
         return text.comparison_text(result, instance, plan_source or "the optimum", against)  # type: ignore[arg-type]
 
     codes = {"interrupted": INTERRUPTED, "replications used up": LIMIT_WITH_PLAN}
@@ -163,8 +193,21 @@ def simulate(
         write=lambda folder: write_simulation(result, instance, folder, {"total": line.elapsed()}),
         code=codes.get(played.status, 0),  # type: ignore[union-attr]
         run=run,
-        not_written=not_kept,
+        not_kept=not_kept,
     )
+
+
+def _write_incidents(
+    instance: Instance, first: Decisions, file: str, on_progress: OnProgress, until_job: bool, options: dict[str, Any]
+) -> str:
+    """Write the incident log of the first replication, before the simulation, and say what is in it."""
+    from spareopt.simulation.incident_files import write_incidents  # noqa: PLC0415
+    from spareopt.simulation.incidents import simulate_incidents  # noqa: PLC0415
+    from spareopt.simulation.text import incidents_text  # noqa: PLC0415
+
+    taken = {name: options[name] for name in ("years", "seed", "warm_up")}
+    log = simulate_incidents(instance, first, until_job=until_job, on_progress=on_progress, **taken)
+    return "\n" + incidents_text(log, *write_incidents(log, file))
 
 
 def _first(instance: Instance, plan_source: str | None, seed: int, runs: str | None) -> tuple[Decisions, str]:
@@ -202,7 +245,8 @@ def _named(
 
 
 REPEATED = (
-    "replications", "years", "seed", "warm_up", "precision", "confidence", "processes", "by", "until_job", "trace_file"
+    "replications", "years", "seed", "warm_up", "precision", "confidence", "processes", "by", "until_job", "trace_file",
+    "target",
 )  # fmt: skip
 
 

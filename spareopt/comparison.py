@@ -30,8 +30,8 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
     """
     rows = []
     for zone in instance.zones:
-        ours = [_plain(instance, choice) for choice in mine.zones if choice.zone == zone.name]
-        theirs = [_plain(instance, choice) for choice in best.zones if choice.zone == zone.name]
+        ours = [plain_choice(instance, choice) for choice in mine.zones if choice.zone == zone.name]
+        theirs = [plain_choice(instance, choice) for choice in best.zones if choice.zone == zone.name]
         others = [choice for choice in mine.zones if choice.zone != zone.name]
         if len(ours) == len(theirs) == 1:
             for field in DECISION_FIELDS:
@@ -49,7 +49,7 @@ def compare_decisions(instance: Instance, mine: Decisions, best: Decisions, mode
     return pd.DataFrame(rows)
 
 
-def _plain(instance: Instance, choice: ZoneChoice) -> ZoneChoice:
+def plain_choice(instance: Instance, choice: ZoneChoice) -> ZoneChoice:
     """The choice with the full GPU limit left out, so that both ways to write it are equal."""
     power = next(design for design in instance.designs if design.name == choice.design).power
     full = power is not None and choice.gpu_limit is not None and choice.gpu_limit >= power.gpu_full_limit * (1 - 1e-9)
@@ -73,15 +73,16 @@ def _row(
     return {
         "zone": zone,
         "decision": field,
-        "mine": _text(field, left),
-        "optimum": _text(field, right),
+        "mine": decision_words(field, left),
+        "optimum": decision_words(field, right),
         "alone": float("nan") if value is None else value,
         "meets_limits": meets,
         "remark": remark,
     }
 
 
-def _text(field: str, value: object) -> str:
+def decision_words(field: str, value: object) -> str:
+    """The value of a decision in words; what None means, too."""
     if value is None:
         return FULL if field == "gpu_limit" else "not stated"
     return value_words(field, value)

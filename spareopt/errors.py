@@ -18,10 +18,16 @@ class Fault:
     field: str
     message: str
     line: int | None = None
+    file: str | None = None
+    """The file it stands in, where that is not the source of the error, such as an overlay."""
 
     def __str__(self) -> str:
         where = f"line {self.line}, " if self.line else ""
         return f"{where}{self.field}: {self.message}" if self.field else f"{where}{self.message}"
+
+    def told(self, source: str) -> str:
+        """The fault in the words of an error with a source, which need not be told again."""
+        return str(self) if self.file in (None, source) else f"{self.file}: {self}"
 
 
 class InputError(SpareoptError):
@@ -31,7 +37,7 @@ class InputError(SpareoptError):
         self.source = source
         self.faults = faults
         head = f"{source}: " if len(faults) == 1 else f"{source}: {len(faults)} faults\n  "
-        super().__init__(head + "\n  ".join(str(fault) for fault in faults))
+        super().__init__(head + "\n  ".join(fault.told(source) for fault in faults))
 
 
 class InfeasibleError(SpareoptError):

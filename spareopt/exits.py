@@ -108,7 +108,8 @@ def _tell(message: str, kind: str, code: int, as_json: bool, **details: Any) -> 
 
 def fault_record(fault: Fault) -> dict[str, Any]:
     """A fault as JSON data."""
-    return {"field": fault.field, "line": fault.line, "message": fault.message}
+    record: dict[str, Any] = {"field": fault.field, "line": fault.line, "message": fault.message}
+    return record if fault.file is None else {"file": fault.file, **record}
 
 
 def emit(document: Any) -> None:
@@ -143,32 +144,35 @@ def finish(
     write: Callable[[str], object],
     code: int,
     pictures: bool = False,
+    also: Sequence[tuple[str, Callable[[str], object]]] = (),
     run: Kept[Any] | None = None,
-    not_written: InputError | None = None,
+    not_kept: InputError | None = None,
 ) -> NoReturn:
     """Write the folder of a result, print it, and end with the exit code.
 
     ``text`` is the result in words, ``next_step`` the command to try next once the folder (None: no folder) is
-    written, ``pictures`` whether it should have some.  ``run``: where the result is kept already; ``not_written``: why
-    it could not be.
+    written, ``pictures`` whether it should have some, ``also`` further files and how to write them.  ``run``: where the
+    result is kept already; ``not_kept``: why it could not be.
     """
-    written = None if run is None else str(run.folder)
-    if output is not None:
+    written: list[str] = []
+    not_written = [] if not_kept is None else [not_kept]
+    for name, fill in [*([] if output is None else [(output, write)]), *also]:
         try:
-            write(output)
-            written = output
+            fill(name)
+            written.append(name)
         except InputError as error:  # what may have taken an hour is printed all the same
-            not_written = error
+            not_written.append(error)
+    folder = str(run.folder) if run is not None else output if output in written else None
     if as_json:
         click.echo(result.to_json(), nl=False)
         if run is not None and run.found:
             click.echo(_found(run), err=True)
     else:
         click.echo(text(), nl=False)
-        click.echo("\n" + next_step(written))
-    if pictures and written is not None and not can_draw():
+        click.echo("\n" + "".join(written_to(name) for name in written if name != folder) + next_step(folder))
+    if pictures and folder is not None and not can_draw():
         click.echo(NO_PICTURE, err=True)
-    if not_written is not None:
-        click.echo(f"error: {not_written}", err=True)
+    for refusal in not_written:
+        click.echo(f"error: {refusal}", err=True)
         code = BAD_INPUT
     raise click.exceptions.Exit(code)

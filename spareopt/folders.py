@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from spareopt.errors import Fault, InputError
 
 Model = TypeVar("Model", bound=BaseModel)
+_EXISTS = "already exists; choose another name, or move the old one away"
 
 
 def check_new_folder(folder: str | Path) -> Path:
@@ -56,6 +57,56 @@ def write_folder(folder: str | Path, fill: Callable[[Path], None]) -> Path:
     except OSError as error:
         raise InputError(str(folder), [Fault("", f"can't be written: {error.strerror or error}")]) from None
     return path
+
+
+def check_new_file(path: str | Path) -> Path:
+    """The path of a file that can be written without losing anything.  Raises InputError."""
+    file, label = Path(path), str(path)[:200] or "''"
+    message = ""
+    try:
+        if not str(path).strip() or "\0" in str(path) or not file.name or file.name == "..":
+            message = "expected the name of a new file"
+        elif file.exists() or file.is_symlink():
+            message = _EXISTS
+        elif not file.absolute().parent.is_dir():
+            message = f"can't be written: its folder {file.absolute().parent} does not exist; make it first"
+    except OSError as error:  # such as a name too long
+        message = f"can't be written: {error.strerror or error}"
+    if message:
+        raise InputError(label, [Fault("", message)])
+    return file
+
+
+def write_new_file(path: str | Path, content: str | bytes) -> None:
+    """Write a new file, which appears whole or not at all; texts in UTF-8.  Raises InputError where there is one."""
+    file, label = check_new_file(path), str(path)[:200]
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    scratch = None
+    try:
+        with tempfile.NamedTemporaryFile(dir=file.absolute().parent, prefix=".spareopt-", delete=False) as stream:
+            scratch = Path(stream.name)
+            stream.write(data)
+        scratch.chmod(0o666 & ~_umask())
+        try:
+            os.link(scratch, file)  # fails where something has come to stand there meanwhile
+        except FileExistsError:
+            raise
+        except OSError:  # a file system without links
+            with file.open("xb") as new:
+                new.write(data)
+    except FileExistsError:
+        raise InputError(label, [Fault("", _EXISTS)]) from None
+    except OSError as error:
+        raise InputError(label, [Fault("", f"can't be written: {error.strerror or error}")]) from None
+    finally:
+        if scratch is not None:
+            scratch.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def read_result(model: type[Model], source: str | Path, name: str, what: str) -> Model:

@@ -325,5 +325,10 @@ class Instance(Record):
 
     def input_hash(self) -> str:
         """SHA-256 of the resolved instance: the same decisions problem has the same hash."""
-        text = json.dumps(self.resolved(), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return hash_of(self.resolved())
+
+
+def hash_of(resolved: Any) -> str:
+    """SHA-256 of the plain data of a resolved instance, whatever the layout of its file."""
+    text = json.dumps(resolved, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()

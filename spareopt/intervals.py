@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -11,6 +11,8 @@ from typing import Any, Literal
 from spareopt import units
 from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
+from spareopt.overlays.overlay import Overlay
+from spareopt.overlays.sources import read_overlay
 from spareopt.overrides import OverrideError, fields_of, steps, value_at, walk
 from spareopt.reading import read_instance
 from spareopt.what_if import changed
@@ -128,13 +130,18 @@ def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
-def check_intervals(source: str | Path) -> list[Fault]:
-    """The faults of an instance file's intervals, each end applied alone; none when all can be solved."""
-    instance = read_instance(source)
+def check_intervals(source: str | Path, overlays: Iterable[str | Path | Overlay] = ()) -> list[Fault]:
+    """The faults of an instance's intervals, each end applied alone; none when all can be solved."""
+    laid = [overlay if isinstance(overlay, Overlay) else read_overlay(overlay) for overlay in overlays]
+    instance = read_instance(source, overlays=laid)
+    stated = {path: overlay for overlay in laid for path in overlay.intervals}
     data, faults = instance.resolved(), []
     for path, ends in instance.intervals.items():
         try:
             _checked(instance, data, path, ends, "stated")
         except InputError as error:
-            faults += [Fault(f"intervals.{path}", f"{fault.field}: {fault.message}") for fault in error.faults]
+            for fault in error.faults:
+                field, message = f"intervals.{path}", f"{fault.field}: {fault.message}"
+                by = stated.get(path)
+                faults.append(Fault(field, message) if by is None else by.fault(("intervals", path), field, message))
     return faults

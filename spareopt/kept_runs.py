@@ -317,15 +317,19 @@ def _nothing_of_others(folder: Path, digest: str) -> bool:
 
 
 def clean(runs: str | Path, *, older_than: float = STALE) -> tuple[list[Path], list[Path]]:
-    """Take away the scratch folders that killed processes left in a folder of runs, ``older_than`` so many seconds.
+    """Take away the scratch files and folders that killed processes left in a folder of runs, so many seconds ago.
 
     A whole run in one of them goes to its place where nothing stands there.  Returns the runs put in their place, and
-    the scratch folders taken away.  Raises InputError.
+    what was taken away.  Raises InputError.
     """
     saved, gone = [], []
     try:
         for scratch in sorted(Path(runs).glob(f"{SCRATCH}*")):
-            if not scratch.is_dir() or time.time() - _last_change(scratch) < older_than:
+            if time.time() - _last_change(scratch) < older_than:
+                continue
+            if not scratch.is_dir():
+                scratch.unlink()
+                gone.append(scratch)
                 continue
             found = [file.parent for file in scratch.rglob(MANIFEST)]
             for run in sorted(found, key=lambda run: _rank(run, _question_of(run)), reverse=True):

@@ -6,6 +6,7 @@ import copy
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +17,26 @@ from spareopt.errors import Fault, InputError
 from spareopt.faults import line_of, validation_faults
 from spareopt.fields import Name
 from spareopt.instance import SCHEMA_VERSION, Instance
+from spareopt.overlays.applying import Layers
+from spareopt.overlays.expectations import held_twice, unmet
+from spareopt.overlays.overlay import Overlay
+from spareopt.overlays.sources import read_overlay
 from spareopt.overrides import OverrideError, apply_override
-from spareopt.yaml_source import Lines, brief, flow, load_yaml
+from spareopt.yaml_source import Lines, load_yaml, value_text
 
 
 def read_instance(
     source: str | Path | Mapping[str, Any],
     *,
+    overlays: Iterable[str | Path | Overlay] = (),
     scenarios: Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> Instance:
     """Read, override and check an instance.
 
-    ``source`` is a shipped name (see ``spareopt instances``), a path, or plain data.  The scenarios named are applied
-    first, in order, then ``overrides`` (dotted path: value).  Raises InputError with every fault found.
+    ``source`` is a shipped name (see ``spareopt instances``), a path, or plain data.  The overlays (files, or as read)
+    are applied first, in order, then the scenarios named, then ``overrides`` (dotted path: value).  Raises InputError
+    with every fault found.
     """
     if isinstance(source, Mapping):
         label, data = str(source.get("name", "instance")), copy.deepcopy(dict(source))
@@ -38,17 +45,18 @@ def read_instance(
         path = locate(source)
         label = str(source)
         data, lines = load_yaml(path, label)
-    return _build(label, data, lines, tuple(scenarios), dict(overrides or {}))
+    read = [overlay if isinstance(overlay, Overlay) else read_overlay(overlay) for overlay in overlays]
+    return _build(label, data, lines, read, tuple(scenarios), dict(overrides or {}))
 
 
-def check_scenarios(source: str | Path) -> list[Fault]:
-    """The faults of an instance file's scenarios, each applied alone; none when all can be solved."""
-    faults = []
-    for name in read_instance(source).scenarios:
+def check_scenarios(source: str | Path, overlays: Iterable[str | Path | Overlay] = ()) -> list[Fault]:
+    """The faults of an instance's scenarios, each applied alone; none when all can be solved."""
+    faults, laid = [], tuple(overlays)
+    for name in read_instance(source, overlays=laid).scenarios:
         try:
-            read_instance(source, scenarios=[name])
+            read_instance(source, overlays=laid, scenarios=[name])
         except InputError as error:
-            faults += [Fault(f"scenarios.{name}: {fault.field}", fault.message, fault.line) for fault in error.faults]
+            faults += [replace(fault, field=f"scenarios.{name}: {fault.field}") for fault in error.faults]
     return faults
 
 
@@ -80,7 +88,12 @@ def locate(source: str | Path) -> Path:
 
 
 def _build(
-    label: str, data: dict[str, Any], lines: Lines, scenarios: tuple[str, ...], overrides: dict[str, Any]
+    label: str,
+    data: dict[str, Any],
+    lines: Lines,
+    overlays: list[Overlay],
+    scenarios: tuple[str, ...],
+    overrides: dict[str, Any],
 ) -> Instance:
     version = data.get("schema_version")
     if type(version) is not int or version != SCHEMA_VERSION:
@@ -96,21 +109,30 @@ def _build(
             ],
         )
     original = copy.deepcopy(data)
+    if faults := _expectation_faults(label, data, lines, overlays, scenarios):
+        raise _refusal(label, faults)
+    layers = Layers()
+    for overlay in overlays:
+        layers.apply(data, overlay)
+    if layers.faults:
+        raise _refusal(label, layers.faults)
     applied = []
-    for path, value, text, line in _all_overrides(label, data, lines, scenarios, overrides):
+    for path, value, text, place in _all_overrides(label, data, scenarios, overrides):
         try:
             apply_override(data, path, value)
         except OverrideError as error:
-            fault = Fault(error.fault.field, error.fault.message, line)
-            raise InputError(f"{label} ({text})", [fault]) from None
+            fault = Fault(error.fault.field, error.fault.message, lines.get(place))
+            fault = layers.fault_at(place, data, fault.field, fault.message) or fault
+            raise _refusal(f"{label} ({text})", [fault]) from None
         applied.append(text)
-    if applied:
-        label = f"{label} (with {'; '.join(applied)})"
+    if overlays or applied:
+        label = f"{label} (with {'; '.join([*(f'overlay {overlay.name}' for overlay in overlays), *applied])})"
     currency = data.get("currency", "USD")
     try:
         result = Instance.model_validate(data, context={"currency": currency if isinstance(currency, str) else "USD"})
     except ValidationError as error:
-        raise InputError(label, validation_faults(error, data, original, lines)) from None
+        faults = validation_faults(error, data, original, lines)
+        raise _refusal(label, [_in_its_file(fault, layers, data, not applied) for fault in faults]) from None
     except RecursionError:
         raise InputError(label, [Fault("", "is nested too deep")]) from None
     faults = [
@@ -118,15 +140,37 @@ def _build(
         for fault in consistency_faults(result)
     ]
     if faults:
-        raise InputError(label, faults)
-    result._applied = tuple(applied)
+        raise _refusal(label, [_in_its_file(fault, layers, data, not applied) for fault in faults])
+    result._applied = (*layers.applied, *applied)
     return result
 
 
+def _expectation_faults(
+    label: str, data: dict[str, Any], lines: Lines, overlays: list[Overlay], scenarios: tuple[str, ...]
+) -> list[Fault]:
+    """What overlays were made for that the instance, as its file states it, or the scenarios asked for do not meet."""
+    faults = [fault for overlay in overlays for fault in held_twice(overlay, scenarios)]
+    if any(overlay.expects for overlay in overlays):
+        base = _build(label, copy.deepcopy(data), lines, [], (), {})
+        faults += [fault for overlay in overlays for fault in unmet(base, overlay)]
+    return faults
+
+
+def _in_its_file(fault: Fault, layers: Layers, data: dict[str, Any], last: bool) -> Fault:
+    return layers.fault_at(fault.field.split("."), data, fault.field, fault.message, last=last) or fault
+
+
+def _refusal(label: str, faults: list[Fault]) -> InputError:
+    """An error under the name of the one file in which all faults stand, or else of the instance."""
+    files = {fault.file for fault in faults}
+    file = files.pop() if len(files) == 1 else None
+    return InputError(file or label, faults)
+
+
 def _all_overrides(
-    label: str, data: dict[str, Any], lines: Lines, scenarios: tuple[str, ...], overrides: dict[str, Any]
-) -> Iterable[tuple[str, Any, str, int | None]]:
-    """Path, value, description and line of every override, in the order to apply them."""
+    label: str, data: dict[str, Any], scenarios: tuple[str, ...], overrides: dict[str, Any]
+) -> Iterable[tuple[str, Any, str, tuple[str, ...]]]:
+    """Path, value, description and place of every override, in the order to apply them."""
     known = data.get("scenarios")
     known = known if isinstance(known, dict) else {}
     for name in scenarios:
@@ -137,26 +181,10 @@ def _all_overrides(
             hint = f"did you mean {close[0]!r}? " if close and close[0] != name else ""
             raise InputError(label, [Fault("scenarios", f"no scenario {name!r}; {hint}the instance has {names}")])
         for path, value in scenario["overrides"].items():
-            line = lines.get(("scenarios", name, "overrides", path))
-            yield str(path), copy.deepcopy(value), f"scenario {name}: {path}={_plain_text(value)}", line
+            place = ("scenarios", name, "overrides", path)
+            yield str(path), copy.deepcopy(value), f"scenario {name}: {path}={value_text(value)}", place
     for path, value in overrides.items():
-        yield path, copy.deepcopy(value), f"{path}={_plain_text(value)}", None
-
-
-LONGEST = 160
-"""Letters of a value in what a plan or an error is said to be of."""
-
-
-def _plain_text(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, dict | list):
-        try:
-            text = flow(value)
-        except RecursionError:  # a value that holds itself
-            return brief(value)
-        return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-    return value if isinstance(value, str) and len(value) <= 80 else brief(value)
+        yield path, copy.deepcopy(value), f"{path}={value_text(value)}", ("",)
 
 
 def new_instance(file: str | Path, template: str) -> None:

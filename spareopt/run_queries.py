@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 import tempfile
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ import pandas as pd
 
 from spareopt.decisions import ZoneChoice
 from spareopt.errors import Fault, InputError
+from spareopt.folders import check_new_file, write_new_file
 from spareopt.limits import LimitSlack
 from spareopt.record import Result
 from spareopt.run_records import RunList
@@ -76,7 +76,7 @@ def export_runs(runs: RunList, sql: str, file: str | Path) -> Path:
             f'"{name}" {kind}' for name, kind in zip(_quoted(relation.columns), relation.types, strict=True)
         )
         rows = relation.fetchall()
-        with tempfile.TemporaryDirectory(prefix=".spareopt-", dir=path.absolute().parent) as scratch:
+        with tempfile.TemporaryDirectory(prefix=".spareopt-") as scratch:
             part = Path(scratch) / "part"
             with closing(duckdb.connect()) as connection:
                 connection.execute(f"CREATE TABLE answer ({columns})")
@@ -85,7 +85,7 @@ def export_runs(runs: RunList, sql: str, file: str | Path) -> Path:
                     connection.executemany(f"INSERT INTO answer VALUES ({marks})", rows)
                 target = str(part).replace("'", "''")
                 connection.execute(f"COPY answer TO '{target}' ({FORMATS[path.suffix.lower()]})")
-            os.link(part, path)  # refuses what stands there
+            write_new_file(path, part.read_bytes())
 
     try:
         _answer(runs, sql, write)
@@ -97,16 +97,10 @@ def export_runs(runs: RunList, sql: str, file: str | Path) -> Path:
 def check_export(file: str | Path) -> Path:
     """The path of a file that can be exported to.  Raises InputError."""
     path = Path(file)
-    message = ""
     if path.suffix.lower() not in FORMATS:
         message = f"expected a file name that ends in {' or '.join(FORMATS)}"
-    elif os.path.lexists(path):
-        message = "already exists; name a new file"
-    elif not path.absolute().parent.is_dir():
-        message = f"its folder {path.absolute().parent} does not exist; make it first"
-    if message:
         raise InputError(str(file)[:200] or "''", [Fault("", message)])
-    return path
+    return check_new_file(path)
 
 
 def _quoted(names: Sequence[str]) -> list[str]:

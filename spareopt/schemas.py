@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-INPUTS = ("instance", "decisions")
+INPUTS = ("instance", "decisions", "overlay")
 """Kinds that people write; all others are written by spareopt."""
 HOMES = {
     "instance": "instance.Instance",
     "decisions": "decisions.Decisions",
+    "overlay": "overlays.overlay.Overlay",
     "plan": "plan.Plan",
+    "plan-comparison": "plan_comparison.PlanComparison",
     "simulation": "simulation.result.Simulation",
     "comparison": "simulation.result.Comparison",
     "robust": "robust.RobustComparison",

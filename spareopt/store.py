@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pandas as pd
 
 from spareopt.candidates import DECISIONS
+from spareopt.errors import Fault, InputError
 from spareopt.folders import read_result
-from spareopt.instance import Instance
-from spareopt.manifest import Manifest, write_run
+from spareopt.instance import Instance, hash_of
+from spareopt.manifest import INSTANCE, Manifest, write_run
 from spareopt.plan import Audit, Plan
+from spareopt.reading import read_instance
 
 PLAN = "plan.json"
 
@@ -74,3 +77,35 @@ def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
 def read_plan(source: str | Path) -> Plan:
     """A plan from its folder or its plan.json.  Raises InputError."""
     return read_result(Plan, source, PLAN, "a plan")
+
+
+def read_solved(folder: str | Path) -> tuple[Plan, Instance]:
+    """A plan from its folder, with the instance that it was made from.  Raises InputError.
+
+    The instance is checked against the hash in the plan; its scenarios are not known any more.
+    """
+    path = Path(folder)
+    how = "write one with spareopt solve INSTANCE -o FOLDER"
+    try:
+        there = path.is_dir()
+        missing = [name for name in (PLAN, INSTANCE) if there and not (path / name).is_file()]
+    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+        raise InputError(str(folder)[:200], [Fault("", f"can't be a folder: {error}")]) from None
+    if not there:
+        what = "is a file" if path.exists() else "no such folder"
+        message = f"{what}; expected a folder that holds plan.json and instance.json: {how}"
+        raise InputError(str(folder) or "''", [Fault("", message)])
+    if missing:
+        message = f"has no {' and no '.join(missing)}; expected the folder of a plan with both: {how}"
+        raise InputError(str(folder), [Fault("", message)])
+    plan, file = read_plan(path), path / INSTANCE
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(str(file), [Fault("", f"is not JSON: {error}")]) from None
+    if hash_of(data) != plan.provenance.input_hash:
+        message = "is not the instance that plan.json was made from (its hash is another); solve it again into a folder"
+        raise InputError(str(file), [Fault("", message)])
+    instance = read_instance(file)
+    instance._applied = plan.provenance.applied
+    return plan, instance

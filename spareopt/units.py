@@ -60,6 +60,7 @@ MONEY_PER_YEAR = Kind("an amount of money per year", "0.5 M$ per year", "money",
 MONEY_PER_POWER = Kind("an amount of money per power", "15 M$ per MW", "money", "kW")
 ENERGY_PRICE = Kind("a price of energy", "0.066 $ per kWh", "money", "kWh")
 GRID_INTENSITY = Kind("a mass per energy", "390 g per kWh", "kg", "kWh")
+KINDS = (TIME, RATE, POWER, MONEY, MONEY_PER_YEAR, MONEY_PER_POWER, ENERGY_PRICE, GRID_INTENSITY)
 
 _TABLES: dict[str, dict[str, float]] = {
     "h": _TIME,
@@ -116,6 +117,27 @@ def parse_share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError('expected a share such as "0.1 %" or 0.001')
     return float(value)
+
+
+_GPU_HOURS = re.compile(rf"\s*({NUMBER})\s*([kMG]?)\s*(?:GPU[- ]?(?:hours|h))?\s*")
+
+
+def parse_gpu_hours(value: object) -> float:
+    """GPU-hours from a number, or from text such as "120 M", "1.2e8" or "120 M GPU-hours".  Raises ValueError."""
+    if isinstance(value, str):
+        match = _GPU_HOURS.fullmatch(value[:_LONGEST])
+        if match is None:
+            hint = "; write a decimal point, not a comma" if _DECIMAL_COMMA.search(value[:_LONGEST]) else ""
+            raise ValueError(f'expected GPU-hours such as "120 M" or 1.2e8{hint}')
+        return number_of(match[1]) * _MONEY_PREFIX[match[2]]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError('expected GPU-hours such as "120 M" or 1.2e8')
+    return float(value)
+
+
+def show_gpu_hours(value: float) -> str:
+    """GPU-hours for people, such as "121.4 M": four significant digits."""
+    return _scaled(value, (("G", 1e9), ("M", 1e6), ("k", 1e3), ("", 1.0))).rstrip()
 
 
 def number_of(text: str) -> float:

@@ -141,12 +141,21 @@ def doubt(status: str, gap: float) -> list[str]:
     return [] if status == "proven" else [f"A better plan may exist, by up to {percent(gap)}."]
 
 
+FEW = 8
+"""Changes of one scenario or overlay that are told; the JSON holds all."""
+
+
+def _few(changes: list[str]) -> str:
+    more = len(changes) - FEW
+    return "; ".join(changes[:FEW] if more > 1 else changes) + (f"; and {more} more" if more > 1 else "")
+
+
 def applied_text(applied: Iterable[str]) -> str:
-    """What was changed in an instance, the changes of a scenario together, in a sentence."""
+    """What was changed in an instance, the changes of a scenario or an overlay together, in a sentence."""
     groups: dict[str, list[str]] = {}
     for text in applied:
         scenario, colon, change = text.partition(": ")
-        named = bool(colon) and scenario.startswith("scenario ")
+        named = bool(colon) and scenario.startswith(("scenario ", "overlay "))
         groups.setdefault(scenario if named else "", []).append(change if named else text)
-    parts = [f"{name} ({'; '.join(changes)})" if name else "; ".join(changes) for name, changes in groups.items()]
+    parts = [f"{name} ({_few(changes)})" if name else "; ".join(changes) for name, changes in groups.items()]
     return f"With {'; '.join(parts)}."

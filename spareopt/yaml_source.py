@@ -22,8 +22,13 @@ MAX_INTEGER = 10**15  # larger ones would lose digits as a float
 Lines = dict[tuple[str | int, ...], int]
 
 
-def load_yaml(path: Path, label: str) -> tuple[dict[str, Any], Lines]:
-    """The plain data of a YAML file and the line of each of its fields.  Raises InputError."""
+def load_yaml(
+    path: Path, label: str, empty: str = "start from `spareopt new my-cluster.yaml`"
+) -> tuple[dict[str, Any], Lines]:
+    """The plain data of a YAML file and the line of each of its fields.
+
+    ``empty`` says what to do about an empty one.  Raises InputError.
+    """
     try:
         raw = path.read_bytes()
         if len(raw) > MAX_FILE_BYTES:
@@ -35,7 +40,7 @@ def load_yaml(path: Path, label: str) -> tuple[dict[str, Any], Lines]:
         raise InputError(
             label, [Fault("", f"is not text in UTF-8 (byte {error.start}); expected a YAML file")]
         ) from None
-    root = _compose(text, label)
+    root = _compose(text, label, empty)
     reader = _PlainReader()
     data = reader.read(root)
     if not isinstance(data, dict) and not reader.faults:
@@ -46,7 +51,7 @@ def load_yaml(path: Path, label: str) -> tuple[dict[str, Any], Lines]:
     return typing.cast("dict[str, Any]", data), reader.lines
 
 
-def _compose(text: str, label: str) -> Node:
+def _compose(text: str, label: str, empty: str = "") -> Node:
     """The node tree of a YAML text.  Raises InputError."""
     try:
         with warnings.catch_warnings():
@@ -65,7 +70,7 @@ def _compose(text: str, label: str) -> Node:
         message = f"is not YAML: {' '.join(str(error).split())[:200] or type(error).__name__}"
         raise InputError(label, [Fault("", message)]) from None
     if root is None:
-        raise InputError(label, [Fault("", "is empty; start from `spareopt new my-cluster.yaml`")])
+        raise InputError(label, [Fault("", f"is empty; {empty}")])
     return typing.cast("Node", root)
 
 
@@ -240,3 +245,20 @@ def flow(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
     return value if isinstance(value, str) else brief(value)
+
+
+LONGEST = 160
+"""Letters of a value in what a plan or an error is said to be of."""
+
+
+def value_text(value: Any) -> str:
+    """A value of a change of an instance as one text that is not too long."""
+    if value is None:
+        return "null"
+    if isinstance(value, dict | list):
+        try:
+            text = flow(value)
+        except RecursionError:  # a value that holds itself
+            return brief(value)
+        return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+    return value if isinstance(value, str) and len(value) <= 80 else brief(value)

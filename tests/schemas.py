@@ -41,7 +41,7 @@ def shape(schema: Any, names: bool = False) -> Any:
 def version_of(schema: Schema) -> int:
     """The version that a schema states for its documents; 1 where it states none."""
     fields = schema.get("properties", {})
-    stated = [fields.get(name, {}).get("const") for name in ("schema_version", "manifest_version")]
+    stated = [fields.get(name, {}).get("const") for name in ("schema_version", "manifest_version", "overlay_version")]
     return next((int(version) for version in stated if version is not None), 1)
 
 
@@ -222,8 +222,16 @@ def documents() -> dict[str, Callable[[], str]]:
     played: dict[str, Any] = {"replications": 2, "years": 0.01}
     table = pd.DataFrame({"group": ["a", "a", "b"], "reliability": [0.9, 0.99, 0.95], "cost": [1.0, 3.0, 2.0]})
 
+    def as_if(folder: Path, text: str) -> str:
+        return text.replace(str(folder), "runs/a-plan")
+
     def listed(folder: Path) -> str:
-        return list_runs(folder, check=True).to_json().replace(str(folder), "runs/a-plan")
+        return as_if(folder, list_runs(folder, check=True).to_json())
+
+    def compared(folder: Path) -> str:
+        other = spareopt.read_instance("academic-1k", overrides={"power.pue": 1.3})
+        changed = spareopt.write_plan(spareopt.solve(other), other, folder.with_name("plan-b"))
+        return spareopt.compare_plans([folder, changed]).to_json()
 
     def in_a_folder(use: Callable[[Path], str]) -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -232,7 +240,18 @@ def documents() -> dict[str, Callable[[], str]]:
     return {
         "instance": lambda: json_text(case.resolved()),
         "decisions": lambda: json_text(decisions.model_dump(mode="json", exclude_none=True)),
+        "overlay": lambda: json_text(
+            {
+                "overlay_version": 1,
+                "name": "quotes",
+                "overrides": {"failures.tray.mtbf": "0.9x"},
+                "designs": [{"name": "other", "like": case.designs[0].name, "rack_price": "1 M$"}],
+                "intervals": {"failures.tray.mtbf": ["0.5x", "2x"]},
+                "scenarios": {"worse": {"overrides": {"failures.tray.mtbf": "0.5x"}}},
+            }
+        ),
         "plan": lambda: spareopt.solve(case).to_json(),
+        "plan-comparison": lambda: in_a_folder(lambda folder: as_if(folder, compared(folder))),
         "simulation": lambda: spareopt.simulate(case, decisions, **played).to_json(),
         "comparison": lambda: spareopt.compare(case, decisions, decisions, **played).to_json(),
         "robust": lambda: spareopt.compare_robust(case, {"nominal": 0.5, "half-mtbf": 0.5}).to_json(),

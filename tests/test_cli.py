@@ -23,7 +23,7 @@ from spareopt.plan import Plan
 
 COMMANDS = (
     "solve", "evaluate", "neighbours", "simulate", "validate", "show", "schema", "instances", "new", "explain", "sweep",
-    "frontier", "marginal", "tornado", "map", "robust",
+    "frontier", "marginal", "tornado", "map", "robust", "template",
 )  # fmt: skip
 OWN_PLAN = """\
 zones:

@@ -131,6 +131,19 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert anchor in headings(file), f"{target}: there are {sorted(headings(file))}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=names)
+def test_tables_have_a_head_and_commands_stand_in_blocks(page: Path) -> None:
+    """Proves that no table lost its head and no example its fence, as happens where two edits of a page are joined."""
+    before, fenced, lines = "", False, page.read_text(encoding="utf-8").splitlines()
+    for number, line in enumerate(lines):
+        fenced ^= line.startswith("```")
+        begins = line.startswith("| ") and not before.startswith("|")
+        assert fenced or not begins or lines[number + 1].startswith("|---"), f"line {number + 1}: a table has no head"
+        assert fenced or not line.startswith("spareopt "), f"line {number + 1}: a command outside a block"
+        before = line
+    assert not fenced, "a block that is not closed"
+
+
 def test_every_page_is_reached_from_the_index() -> None:
     """Proves that the index links to all other pages, and the README to the index or its pages."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from importlib.metadata import version
 
 from spareopt.simulation.measured import Measured
-from spareopt.simulation.result import (
-    Simulation,
-)
+from spareopt.simulation.result import Simulation
 from spareopt.simulation.runs import Status
 from spareopt.simulation.score import agreement, crew_use, score
 from spareopt.simulation.spread import (
     blocked_episodes,
     interruptions,
+    quarter_goodput,
     quarters,
     replication_rows,
     selections,
@@ -22,6 +21,7 @@ from spareopt.simulation.spread import (
     usable_blocks,
     wall_time,
 )
+from spareopt.simulation.targets import quarter_target
 
 PACKAGES = ("spareopt", "numpy", "numba")
 
@@ -29,7 +29,7 @@ PACKAGES = ("spareopt", "numpy", "numba")
 def result_of(measured: Measured, status: Status, lost: Sequence[int]) -> Simulation:
     """The result of replications, at least one."""
     evaluation, intervals = score(measured)
-    instance = measured.instance
+    instance, options = measured.instance, measured.options
     return Simulation(
         instance=instance.name,
         input_hash=instance.input_hash(),
@@ -38,7 +38,7 @@ def result_of(measured: Measured, status: Status, lost: Sequence[int]) -> Simula
         status=status,
         done=len(measured.outcomes),
         lost=tuple(lost),
-        options=measured.options,
+        options=options,
         evaluation=evaluation,
         intervals=intervals,
         exact=measured.exact,
@@ -49,10 +49,13 @@ def result_of(measured: Measured, status: Status, lost: Sequence[int]) -> Simula
         crews=crew_use(measured),
         interruptions=interruptions(measured),
         selections=selections(measured),
-        wall_time=wall_time(measured) if measured.options.until_job else None,
+        wall_time=wall_time(measured) if options.until_job else None,
         replications=replication_rows(measured),
         usable_blocks=usable_blocks(measured),
         versions=versions(),
+        target=None
+        if options.target is None
+        else quarter_target(quarter_goodput(measured), options.target, options.confidence),
     )
 
 

@@ -30,6 +30,8 @@ class SimulationOptions(Frozen):
     """Where the trace that was replayed comes from."""
     by: By = "units"
     """What was played: each unit, or how many are down."""
+    target: float | None = None
+    """Useful GPU-hours of the baseline GPU that a quarter is to reach."""
 
 
 class Agreement(Frozen):
@@ -55,6 +57,32 @@ class Quarters(Frozen):
     p95: float | None
     reason: str | None
     """Why there are no quarters, where there are none."""
+
+
+class Reached(Frozen):
+    """What a quarter reaches with a stated confidence, useful GPU-hours of the baseline GPU."""
+
+    confidence: float
+    useful_gpu_hours: float
+    """So many or more, in this share of the quarters."""
+    low: float | None
+    """Ends of its interval; None where more replications are needed."""
+    high: float | None
+    replications_needed: int | None
+    """About so many for both ends; None where there are both, or one replication tells nothing."""
+
+
+class QuarterTarget(Frozen):
+    """With what confidence a quarter reaches a target, and what it reaches with stated ones."""
+
+    useful_gpu_hours: float
+    """The target."""
+    quarters: int
+    reached: Interval
+    """Share of the quarters that reach it."""
+    effective_quarters: float | None
+    """Independent quarters that would say as much; those of one replication have its rates and lemons in common."""
+    levels: tuple[Reached, ...]
 
 
 class BlockedEpisodes(Frozen):
@@ -186,6 +214,8 @@ class Simulation(Result):
     replications: tuple[Replication, ...]
     usable_blocks: tuple[UsableBlocks, ...]
     versions: dict[str, str]
+    target: QuarterTarget | None = None
+    """None where no target was asked."""
 
     def replications_table(self) -> pd.DataFrame:
         """A row per replication."""

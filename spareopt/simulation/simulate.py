@@ -55,7 +55,7 @@ OnProgress = Callable[[SimulationProgress], None]
 
 
 @dataclass(frozen=True)
-class _Subject:
+class Subject:
     """A plan to be simulated."""
 
     decisions: Decisions
@@ -80,6 +80,7 @@ def simulate(
     trace: Trace | None = None,
     until_job: bool = False,
     by: By = "units",
+    target: float | str | None = None,
     on_progress: OnProgress | None = None,
 ) -> Simulation:
     """Simulate a plan: independent replications of so many ``years`` each (1 when left out), after a warm-up.
@@ -90,7 +91,8 @@ def simulate(
     many play side by side; or ``executor``: any Executor of concurrent.futures, or a Dask client.  The result depends
     on neither.  ``until_job`` ends each replication when the instance's job is done and gives the law of that time;
     ``years`` is then the longest (four times the exact model's time when left out).  ``by``: "units" plays each unit;
-    "counts" only how many are down, faster, where all laws are exponential.
+    "counts" only how many are down, faster, where all laws are exponential.  ``target``: useful GPU-hours of the
+    baseline GPU (1.2e8 or "120 M"); the result tells with what confidence a quarter reaches it.
 
     Ctrl-C keeps the replications that are finished (status "interrupted"); raises StoppedError where there are none,
     InputError for options or decisions that can't be simulated, WorkerError where worker processes die at once.
@@ -98,8 +100,9 @@ def simulate(
     options = checked_options(
         instance, replications=replications, years=years, seed=seed, warm_up=warm_up, precision=precision,
         confidence=confidence, processes=processes, executor=executor, until_job=until_job, by=by,
+        target=target,
     )  # fmt: skip
-    subject = _subject(instance, decisions, options, trace)
+    subject = subject_of(instance, decisions, options, trace)
     played = _play(
         [subject], options, processes=processes, executor=executor, on_progress=on_progress,
         enough=None if options.precision is None else _precise(subject, options.precision, options.confidence),
@@ -131,7 +134,7 @@ def compare(
         instance, replications=replications, years=years, seed=seed, warm_up=warm_up, confidence=confidence,
         processes=processes, executor=executor,
     )  # fmt: skip
-    subjects = [_subject(instance, decisions, options, trace) for decisions in (first, second)]
+    subjects = [subject_of(instance, decisions, options, trace) for decisions in (first, second)]
     longest = max(subjects, key=lambda subject: subject.options.warm_up_h).options
     subjects = [_prepared(instance, s.decisions, s.exact, s.system, longest) for s in subjects]
     played = _play(subjects, options, processes=processes, executor=executor, on_progress=on_progress)
@@ -171,6 +174,7 @@ def checked_options(
     executor: Any = None,
     until_job: bool = False,
     by: str = "units",
+    target: float | str | None = None,
 ) -> SimulationOptions:
     """The options of :func:`simulate`, checked; what follows from the plan (warm-up, years of a job) is NaN until then.
 
@@ -220,6 +224,12 @@ def checked_options(
         longest = MOST_YEARS * units.HOURS_PER_YEAR
         words = f'a time of at least zero, such as "200 h", and at most {MOST_YEARS:,.0f} years'
         start = number("warm_up", warm_up, _hours, lambda v: 0 <= v <= longest, words)
+    aim = None
+    if target is not None:
+        words = 'useful GPU-hours of a quarter above 0, such as 1.2e8 or "120 M"'
+        aim = number("target", target, units.parse_gpu_hours, lambda v: 0 < v < math.inf, words)
+        if until_job:
+            faults.append(Fault("target", "is for quarters, and until_job for the whole job; leave one of them out"))
     if until_job and instance.job is None:
         message = "the instance has no job; state job.useful_gpu_hours, or leave until_job out"
         faults.append(Fault("until_job", message))
@@ -230,7 +240,7 @@ def checked_options(
     return SimulationOptions(
         replications=asked, years=length if years is not None else math.nan, seed=chosen_seed,
         warm_up_h=start, warm_up=AS_GIVEN, precision=precise, confidence=confident, until_job=until_job, trace=None,
-        by=by,
+        by=by, target=aim,
     )  # fmt: skip
 
 
@@ -251,7 +261,7 @@ def build(instance: Instance, decisions: Decisions, trace: Trace | None) -> Syst
     return build_system(instance, decisions, trace)
 
 
-def _subject(instance: Instance, decisions: Decisions, options: SimulationOptions, trace: Trace | None) -> _Subject:
+def subject_of(instance: Instance, decisions: Decisions, options: SimulationOptions, trace: Trace | None) -> Subject:
     """A plan ready to be simulated, with the options that were left open filled in."""
     exact = evaluate(instance, decisions)
     system = build(instance, decisions, trace)
@@ -273,9 +283,12 @@ def _subject(instance: Instance, decisions: Decisions, options: SimulationOption
 
 def _prepared(
     instance: Instance, decisions: Decisions, exact: Evaluation, system: System, options: SimulationOptions
-) -> _Subject:
-    """A plan with all its options known.  Raises InputError for a record that is too long."""
-    _, bins, _ = bins_of(options.years)
+) -> Subject:
+    """A plan with all its options known.  Raises InputError for a record too long, or with no quarter for a target."""
+    _, bins, parts = bins_of(options.years)
+    if options.target is not None and parts is None:
+        message = f"{options.years:g} years hold no whole quarters to count; record a quarter or more, such as years 1"
+        raise InputError("simulate", [Fault("target", message)])
     if options.replications * bins > MOST_ROWS:
         message = f"{options.replications:,} of {options.years:g} years are too long a record; take fewer of either"
         raise InputError("simulate", [Fault("replications", message)])
@@ -292,7 +305,7 @@ def _prepared(
         instance, decisions, exact,
         seed=options.seed, warm_up=options.warm_up_h, years=options.years, until_useful=until_useful,
     )  # fmt: skip
-    return _Subject(decisions, exact, system, options, run)
+    return Subject(decisions, exact, system, options, run)
 
 
 def _years_of(trace: Trace | None) -> float:
@@ -325,7 +338,7 @@ def _years_for_job(exact: Evaluation) -> float:
     return max(quarters, 1) / 4
 
 
-def _precise(subject: _Subject, precision: float, confidence: float) -> Callable[[Sequence[Outcomes]], bool]:
+def _precise(subject: Subject, precision: float, confidence: float) -> Callable[[Sequence[Outcomes]], bool]:
     """Whether CETT is known as precisely as asked."""
     run = subject.run(0)  # all have the same bins
 
@@ -337,7 +350,7 @@ def _precise(subject: _Subject, precision: float, confidence: float) -> Callable
     return enough
 
 
-def _cett(subject: _Subject, run: Run, outcomes: Sequence[Outcomes], confidence: float) -> Interval | None:
+def _cett(subject: Subject, run: Run, outcomes: Sequence[Outcomes], confidence: float) -> Interval | None:
     """CETT of the first plan so far."""
     if not outcomes:
         return None
@@ -347,7 +360,7 @@ def _cett(subject: _Subject, run: Run, outcomes: Sequence[Outcomes], confidence:
     return stats.ratio_interval(share * useful, hours, confidence)
 
 
-def _compile(options: SimulationOptions, on_progress: OnProgress | None) -> None:
+def compile_kernel(options: SimulationOptions, on_progress: OnProgress | None) -> None:
     """Compile the simulator before any process needs it, and say so: it takes about half a minute, once."""
     from spareopt.simulation.kernel import counts, loop  # noqa: PLC0415
     from spareopt.simulation.kernel.compiled import kept  # noqa: PLC0415
@@ -361,7 +374,7 @@ def _compile(options: SimulationOptions, on_progress: OnProgress | None) -> None
 
 
 def _play(
-    subjects: Sequence[_Subject],
+    subjects: Sequence[Subject],
     options: SimulationOptions,
     *,
     processes: int,
@@ -369,7 +382,7 @@ def _play(
     on_progress: OnProgress | None,
     enough: Callable[[Sequence[Outcomes]], bool] | None = None,
 ) -> Played:
-    _compile(options, on_progress)
+    compile_kernel(options, on_progress)
     started = time.perf_counter()
     last = started - REFRESH
     first: tuple[float, int] | None = None  # when a replication was first finished: the kernel is compiled by then
@@ -402,7 +415,7 @@ def _play(
     return played
 
 
-def _result(instance: Instance, subject: _Subject, played: Played, place: int) -> Simulation:
+def _result(instance: Instance, subject: Subject, played: Played, place: int) -> Simulation:
     numbers = tuple(played.outcomes)
     measured = Measured(
         instance=instance,

@@ -29,7 +29,7 @@ from spareopt.simulation.statistics import Interval
 from spareopt.units import HOURS_PER_YEAR
 
 
-def _quarter_goodput(m: Measured) -> list[tuple[float, ...]]:
+def quarter_goodput(m: Measured) -> list[tuple[float, ...]]:
     """Goodput of each whole quarter of each replication, baseline GPUs."""
     _, _, parts = bins_of(m.options.years)
     if parts is None:
@@ -44,7 +44,7 @@ def _quarter_goodput(m: Measured) -> list[tuple[float, ...]]:
 
 def quarters(m: Measured) -> Quarters:
     """The law of a quarter's goodput over all quarters of all replications."""
-    quarters = _quarter_goodput(m)
+    quarters = quarter_goodput(m)
     values = np.concatenate([np.array(values) for values in quarters])
     if len(values) == 0:
         reason = "no replication holds a whole quarter"
@@ -139,7 +139,7 @@ def replication_rows(m: Measured) -> tuple[Replication, ...]:
     """What each replication measured."""
     share = m.exact.working_gpus / m.exact.gpus
     column = {name: m.totals[:, LEDGER.index(name)].tolist() for name in LEDGER}
-    quarters, hours = _quarter_goodput(m), m.hours.tolist()
+    quarters, hours = quarter_goodput(m), m.hours.tolist()
     rows = []
     for i, (number, run, outcome) in enumerate(zip(m.numbers, m.runs, m.outcomes, strict=True)):
         useful, unblocked = column["useful"][i], hours[i] - column["blocked"][i]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, stdtrit
+from scipy.special import bdtr, betaincinv, stdtrit
 
 from spareopt.record import Frozen
 
@@ -110,15 +113,81 @@ def quantile_interval(values: ArrayLike, share: float, confidence: float = CONFI
     half of 1 − confidence; a side for which there are too few values is None.
     """
     x = np.sort(np.asarray(values, dtype=np.float64))
-    n, miss = len(x), (1.0 - confidence) / 2.0
-    below = bdtr(np.arange(n), n, share)  # P(B <= k)
-    lower = int(np.searchsorted(below, miss, side="right"))  # l: P(B <= l − 1) <= miss
-    upper = int(np.searchsorted(below, 1.0 - miss, side="left")) + 1  # u: P(B <= u − 1) >= 1 − miss
+    n = len(x)
+    lower, upper = _ranks(n, share, confidence)
     return Quantile(
         value=quantile(x, share),
         low=float(x[lower - 1]) if lower >= 1 else None,
         high=float(x[upper - 1]) if upper <= n else None,
     )
+
+
+def _ranks(n: int, share: float, confidence: float) -> tuple[int, int]:
+    """Which smallest values enclose a quantile, of n independent ones: below 1 or above n where none does."""
+    miss = (1.0 - confidence) / 2.0
+    below = bdtr(np.arange(n), n, share)  # P(B <= k)
+    lower = int(np.searchsorted(below, miss, side="right"))  # l: P(B <= l − 1) <= miss
+    upper = int(np.searchsorted(below, 1.0 - miss, side="left")) + 1  # u: P(B <= u − 1) >= 1 − miss
+    return lower, upper
+
+
+class ClusteredShare(Frozen):
+    """A share of values that come in clusters, and how many independent values would say as much of it."""
+
+    share: Interval
+    effective: float | None
+    """None where one cluster alone says nothing of what its values have in common."""
+
+
+def clustered_share(hits: ArrayLike, sizes: ArrayLike, confidence: float = CONFIDENCE) -> ClusteredShare:
+    """The share of hits, from independent clusters: ``hits`` (n,) of ``sizes`` (n,) values each, of any dependence.
+
+    Clopper & Pearson's interval for as many independent values as have the same variance (Korn & Graubard 1998,
+    "Confidence intervals for proportions with small expected number of positive counts estimated from survey data",
+    Survey Methodology 24): n = p (1 − p)/se², at most all values, times (t of all values / t of the clusters)² for
+    the freedom of se, which is that of the linearised ratio.  Where all values are hits, or none, each cluster counts
+    as one value: that all of a cluster are is not more likely than that one is.  Raises ValueError where there is none.
+    """
+    x, size = np.asarray(hits, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    ratio = ratio_interval(x, size, confidence)
+    clusters, values, p = int((size > 0).sum()), float(size.sum()), ratio.mean
+    if clusters < 2:
+        return ClusteredShare(share=ratio, effective=None)
+    if p in (0.0, 1.0):
+        n = float(clusters)
+    else:
+        n = min(values, p * (1.0 - p) / ratio.standard_error**2) if ratio.standard_error else values
+        n *= (student(confidence, int(values)) / student(confidence, clusters)) ** 2
+    miss = (1.0 - confidence) / 2.0
+    low = float(betaincinv(p * n, n - p * n + 1.0, miss)) if p > 0 else 0.0
+    high = float(betaincinv(p * n + 1.0, n - p * n, 1.0 - miss)) if p < 1 else 1.0
+    return ClusteredShare(share=ratio.model_copy(update={"low": low, "high": high}), effective=n)
+
+
+def clustered_quantile(clusters: Sequence[ArrayLike], share: float, confidence: float = CONFIDENCE) -> Quantile:
+    """A quantile of values that come in independent clusters, of any dependence within.
+
+    The interval of :func:`quantile_interval` with as many values as are effective (:func:`clustered_share`) for the
+    share at or below the quantile, its ranks spread over all values and rounded outwards.  An end for which there are
+    too few values is None.  Raises ValueError where there is no value.
+    """
+    arrays = [np.asarray(values, dtype=np.float64) for values in clusters]
+    x = np.sort(np.concatenate(arrays))
+    value = quantile(x, share)
+    below = clustered_share([float((a <= value).sum()) for a in arrays], [len(a) for a in arrays], confidence)
+    n = 0 if below.effective is None else min(int(below.effective), len(x))
+    lower, upper = _ranks(n, share, confidence)
+    low, high = lower * len(x) // n if lower >= 1 else 0, -(-upper * len(x) // n) if upper <= n else len(x) + 1
+    return Quantile(
+        value=value,
+        low=float(x[low - 1]) if low >= 1 else None,
+        high=float(x[high - 1]) if high <= len(x) else None,
+    )
+
+
+def values_for_both_ends(share: float, confidence: float = CONFIDENCE) -> int:
+    """How many independent values a quantile's interval needs to have both ends: the rarer side is seen at all."""
+    return math.ceil(math.log((1.0 - confidence) / 2.0) / math.log(max(share, 1.0 - share)))
 
 
 def histogram_quantile(counts: ArrayLike, upper_edges: ArrayLike, share: float) -> float | None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
+from pathlib import Path
 
 from rich.table import Table
 
 from spareopt import units
 from spareopt.instance import Instance
 from spareopt.score_text import decisions_table, losses_bars, recovery_text
+from spareopt.simulation.incidents import IncidentLog
 from spareopt.simulation.result import Comparison, Simulation, WallTime
 from spareopt.simulation.score import LEFT_OUT, played_words
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
@@ -26,6 +29,7 @@ def simulation_text(result: Simulation, instance: Instance, plan: str) -> str:
     """A simulation as a planner would read it; ``plan`` says which plan it is of."""
     return render(
         *headline(result, plan),
+        *target_lines(result),
         "",
         "Decisions",
         decisions_table(result.decisions, result.evaluation, instance),
@@ -43,6 +47,21 @@ def simulation_text(result: Simulation, instance: Instance, plan: str) -> str:
         "",
         prose(f"Method: {result.evaluation.method['cett']}."),
     )
+
+
+def incidents_text(log: IncidentLog, file: Path, fleet_file: Path) -> str:
+    """What is in an incident log that was written, and where."""
+    incidents = log.incidents
+    counts = incidents[incidents["start_h"] >= log.from_h]["kind"].value_counts()
+    kinds = ", ".join(f"{number:,} of kind {kind}" for kind, number in counts.items()) or "none"
+    before = int((incidents["start_h"] < log.from_h).sum())
+    still = int(incidents["end_h"].isna().sum())
+    words = (
+        f"Incident log of replication 0, from {log.from_h:,.0f} h to {log.to_h:,.0f} h after all units were new: "
+        f"{kinds}; besides {before:,} that began before, and in all {still:,} not yet over at its end. "
+        f"Written to {shlex.quote(str(file))}, the fleet of {len(log.fleet):,} units to {shlex.quote(str(fleet_file))}."
+    )
+    return render(prose(words))
 
 
 def comparison_text(result: Comparison, instance: Instance, first: str, second: str) -> str:
@@ -106,6 +125,36 @@ def headline(result: Simulation, plan: str) -> list[str]:
         numbers = ", ".join(map(str, result.lost[:10])) + (", …" if len(result.lost) > 10 else "")
         lines.append(f"LOST: {len(result.lost):,} replications whose process died each time ({numbers}).")
     return [prose(line) for line in lines]
+
+
+def target_lines(result: Simulation) -> list[str | Table]:
+    """With what confidence a quarter reaches the target, in a sentence, and what it reaches with others."""
+    found = result.target
+    if found is None:
+        return []
+    share, wanted = found.reached, f"{units.show_gpu_hours(found.useful_gpu_hours)} useful GPU-hours"
+    confidence = share_text(result.options.confidence)
+    played = f"{found.quarters:,} quarters of {result.done:,} replication{'' if result.done == 1 else 's'}"
+    if share.low is None or share.high is None:
+        sentence = f"A quarter reaches {wanted} in {percent(share.mean)} of {played}: no interval, play more."
+    elif share.mean == 1.0:
+        sentence = f"A quarter reaches {wanted} in all {played}: with at least {percent(share.low)} confidence"
+        sentence += f" (the low end of a {confidence} interval)."
+    elif share.mean == 0.0:
+        sentence = f"A quarter reaches {wanted} in none of {played}: with at most {percent(share.high)} confidence"
+        sentence += f" (the high end of a {confidence} interval)."
+    else:
+        ends = f"{confidence} interval {percent(share.low)} to {percent(share.high)}; {played}"
+        sentence = f"A quarter reaches {wanted} with {percent(share.mean)} confidence ({ends})."
+    ends = f"{confidence} interval"
+    table = plain_table("confidence", "useful GPU-hours of a quarter", ends, left=(ends,))
+    for level in found.levels:
+        low, high = (None if end is None else units.show_gpu_hours(end) for end in (level.low, level.high))
+        text = f"{low} to {high}" if low and high else f"below {high}" if high else f"above {low}" if low else "none"
+        if level.replications_needed is not None:
+            text += f"; needs about {level.replications_needed:,} replications"
+        table.add_row(share_text(level.confidence), f"at least {units.show_gpu_hours(level.useful_gpu_hours)}", text)
+    return ["", prose(sentence), table]
 
 
 def _more(result: Simulation) -> str:
