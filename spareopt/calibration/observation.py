@@ -343,7 +343,7 @@ def _exclusions(
         if why in (Reason.BAD_START, Reason.BAD_END):
             role = "start" if why is Reason.BAD_START else "end"
             text = log.rows.odd.get((role, first), "")
-            example, fix = brief(text), time_advice(text, log.rows.unit_of_time)
+            example, fix = brief(text), time_advice(text, log.rows.unit_of_time, log.mapping.time_format)
         lines = tuple(log.rows.line[rows[:LINES_TOLD]].tolist())
         found.append(Exclusion(words.reason, words.role, len(rows), lines, example, fix))
     return tuple(found)
