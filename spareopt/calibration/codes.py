@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.calibration.log_times import NOTHING
@@ -19,23 +18,28 @@ class Coder:
     def __init__(self) -> None:
         self.names: list[str] = []
         self._known: dict[str, int] = {}
+        """Of names, and of every text that stands for one."""
 
     def code(self, text: str) -> int:
         """The number of a name."""
-        name = text.strip()
-        if name.lower() in NOTHING:
-            return -1
-        found = self._known.setdefault(name, len(self.names))
-        if found == len(self.names):
-            self.names.append(name)
+        found = self._known.get(text)
+        if found is None:
+            name = text.strip()
+            if name.lower() in NOTHING:
+                found = -1
+            else:
+                found = self._known.setdefault(name, len(self.names))
+                if found == len(self.names):
+                    self.names.append(name)
+            self._known[text] = found
         return found
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The numbers of names."""
-        places, distinct = pd.factorize(np.array(texts, dtype=object))
-        codes = np.array([self.code(text) for text in distinct], dtype=np.int32)
-        result: Codes = codes[places]
-        return result
+        found: list[int | None] = list(map(self._known.get, texts))
+        if None in found:
+            return np.array([self.code(text) for text in texts], dtype=np.int32)
+        return np.array(found, dtype=np.int32)
 
 
 def sorted_codes(names: Sequence[str], used: Iterable[NDArray[np.int64]]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

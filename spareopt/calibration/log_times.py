@@ -29,6 +29,8 @@ _FORMS = {
     "%Y-%m-%dT%H:%M:%S%z": (20, 24, 25),
     "%Y-%m-%d %H:%M:%S%z": (20, 24, 25),
     "%Y-%m-%d %H:%M": (16,),
+    "%Y-%m-%dT%H:%M%z": (17, 21, 22),
+    "%Y-%m-%d %H:%M%z": (17, 21, 22),
 }
 """Forms that are read many at once, with the lengths of their texts."""
 _SHORTEST = 8  # characters of a day and a time of day; pandas also takes the words now and today for times

@@ -29,7 +29,8 @@ from spareopt.calibration.log_mapping import TableFormat
 from spareopt.errors import Fault, InputError
 from spareopt.yaml_source import brief
 
-ROWS_AT_ONCE = 100_000
+ROWS_AT_ONCE = 20_000
+"""More take longer: their texts no longer fit into the caches."""
 SEPARATORS = (",", ";", "\t", "|")
 _BREAK = re.compile(r"\r\n|\r|\n")
 _LONGEST_FIELD = 1_000_000  # characters; more is a quote that is never closed
@@ -222,8 +223,10 @@ def _cells(path: Path, label: str, sheet: str | None, place: str) -> Generator[t
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # styles and extensions that it does not know are no news to the user
         try:
-            book = openpyxl.load_workbook(path, read_only=True, data_only=True)
-            formulas = openpyxl.load_workbook(path, read_only=True) if _has_formulas(path) else None
+            # By its bytes, since openpyxl refuses names that do not end as it likes.
+            content = path.read_bytes()
+            book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+            formulas = openpyxl.load_workbook(io.BytesIO(content), read_only=True) if _has_formulas(path) else None
         except Exception as error:  # whatever the library lets slip on odd input is a fault of the input
             message = f"is not a workbook that can be read: {error}; save it as .xlsx or CSV"
             raise _refusal(label, message) from None
