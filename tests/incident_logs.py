@@ -107,11 +107,12 @@ def write_parquet(path: Path, body: Sequence[Sequence[str]], types: Mapping[str,
 
     with duckdb.connect() as database:
         database.execute("SET TimeZone = 'UTC'")
-        database.execute(f"CREATE TABLE log ({', '.join(f'{column} VARCHAR' for column in HEADER)})")
+        names = [f'"{column}"' for column in HEADER]
+        database.execute(f"CREATE TABLE log ({', '.join(f'{column} VARCHAR' for column in names)})")
         database.executemany(f"INSERT INTO log VALUES ({', '.join('?' * len(HEADER))})", body)
         columns = ", ".join(
-            f"CAST(nullif({column}, '') AS {types[column]}) AS {column}" if types and column in types else column
-            for column in HEADER
+            f"CAST(nullif({quoted}, '') AS {types[column]}) AS {quoted}" if types and column in types else quoted
+            for column, quoted in zip(HEADER, names, strict=True)
         )
         database.execute(f"COPY (SELECT {columns} FROM log) TO '{path}' (FORMAT parquet)")
     return path

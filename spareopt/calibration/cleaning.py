@@ -68,11 +68,14 @@ def clean(rows: LogRows, fleet: Fleet, begin_h: float, end_h: float, merge: bool
     limit = _service_end(reason, order, start, rows.unit[order], rows.kind[order], fleet, end_h)
     counts = reason[order] == 0
     away = (reason[order] == Reason.CARRIED_IN) | (reason[order] == Reason.OUT_OF_SERVICE)
+    left = (
+        counts & (until > limit) & (limit < end_h)
+    )  # went out of service while down, and may be back before it is over
     absences = Absences(
-        rows.unit[order][away],
-        rows.kind[order][away],
-        np.maximum(start[away], begin_h),
-        np.minimum(until[away], end_h),
+        np.concatenate((rows.unit[order][away], rows.unit[order][left])),
+        np.concatenate((rows.kind[order][away], rows.kind[order][left])),
+        np.concatenate((np.maximum(start[away], begin_h), limit[left])),
+        np.minimum(np.concatenate((until[away], until[left])), end_h),
     )
     order, start, until, limit = order[counts], start[counts], until[counts], limit[counts]
     open_still = until > limit
@@ -120,13 +123,16 @@ def _mark_duplicates(
 def _mark_not_open(
     reason: NDArray[np.int8], order: Integers, key: Integers, start: Floats, last: Floats
 ) -> NDArray[np.bool_]:
-    """Whether each row has no end though its unit has another row that starts then or later."""
-    contradicted = np.zeros(len(order), dtype=np.bool_)
-    same_unit = key[order[1:]] == key[order[:-1]]
-    at_once = same_unit & (start[order[1:]] == start[order[:-1]])
-    contradicted[:-1] |= same_unit
-    contradicted[1:] |= at_once
-    contradicted &= np.isinf(last[order])
+    """Whether each row has no end though its unit has one that starts later, or that starts then and has an end."""
+    if len(order) == 0:
+        return np.zeros(0, dtype=np.bool_)
+    open_row = np.isinf(last[order])
+    change = key[order[1:]] != key[order[:-1]]
+    new_run = np.concatenate(([True], change | (start[order[1:]] != start[order[:-1]])))
+    first = np.flatnonzero(new_run)  # of the rows of a unit that start at one time; those without end come last
+    followed = np.append(key[order[first[1:]]] == key[order[first[:-1]]], False)
+    run = np.cumsum(new_run) - 1
+    contradicted: NDArray[np.bool_] = open_row & (followed | ~open_row[first])[run]
     reason[order[contradicted]] = Reason.NOT_OPEN
     return contradicted
 

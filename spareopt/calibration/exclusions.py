@@ -74,7 +74,9 @@ WORDS = {
     Reason.BACKWARDS: Words("ends before it starts", "data", "correct the times, or swap the columns in the mapping"),
     Reason.DUPLICATE: Words("repeats another row", "repeated"),
     Reason.NOT_OPEN: Words(
-        "no end, though its unit has another incident then or later", "data", "state when the unit came back"
+        "no end, though its unit has a later incident, or the same one with an end",
+        "data",
+        "state when the unit came back",
     ),
     Reason.OVERLAP: Words("overlaps or touches an earlier one of its unit, and is one with it", "repeated"),
     Reason.BEFORE: Words("over before the observation", "rule"),
