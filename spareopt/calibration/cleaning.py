@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.calibration.exclusions import Reason
-from spareopt.calibration.incidents import Absences, Fleet, Floats, Incidents, Integers, taken
+from spareopt.calibration.incidents import Absences, Fleet, Floats, Incidents, Integers
 
 MOST_HOURS_AWAY = 10 * 8766.0
 """h: an incident that starts or ends further from the observation has a wrong year, or a date that stands for none."""
@@ -34,6 +34,7 @@ class Cleaned(NamedTuple):
     """What became of the rows."""
 
     incidents: Incidents
+    """By unit and kind, then by start."""
     absences: Absences
     reason: NDArray[np.int8]
     """Of every row, :class:`spareopt.calibration.exclusions.Reason`."""
@@ -91,8 +92,7 @@ def clean(rows: LogRows, fleet: Fleet, begin_h: float, end_h: float, merge: bool
         np.where(open_still, limit, until),
         rows.line[order],
     )
-    by_start = np.lexsort((found.fault, found.until_h, found.kind, found.unit, found.start_h))
-    return Cleaned(taken(found, by_start), absences, reason, overlapping)
+    return Cleaned(found, absences, reason, overlapping)
 
 
 def _set(reason: NDArray[np.int8], where: NDArray[np.bool_], why: Reason) -> None:

@@ -38,7 +38,7 @@ class Coder:
         """The numbers of names."""
         found: list[int | None] = list(map(self._known.get, texts))
         if None in found:
-            return np.array([self.code(text) for text in texts], dtype=np.int32)
+            found = [self.code(text) if code is None else code for text, code in zip(texts, found, strict=True)]
         return np.array(found, dtype=np.int32)
 
 

@@ -81,9 +81,9 @@ def read_rows(
     if read + len(ragged) == 0:
         raise InputError(table.label, [Fault("", "holds no incidents; expected a row for each below the header")])
     return RawRows(
-        {role: np.concatenate(parts) for role, parts in codes.items()},
-        joined(times["start"]),
-        joined(times["end"]),
+        {role: np.concatenate(codes.pop(role)) for role in NAMES},  # parts are let go of as soon as they are joined
+        joined(times.pop("start")),
+        joined(times.pop("end")),
         np.concatenate(lines),
         ragged,
         odd,
