@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,12 +16,13 @@ from hypothesis import strategies as st
 
 import spareopt
 from spareopt.calibration.cleaning import LogRows, clean
-from spareopt.calibration.exclusions import Reason, check_exclusions
+from spareopt.calibration.exclusions import WORDS, Reason, check_exclusions
 from spareopt.calibration.incidents import Fleet, Observation
-from spareopt.calibration.log_mapping import read_mapping, zone
+from spareopt.calibration.log_mapping import LOG_COLUMNS, LogMapping, read_mapping, zone
 from spareopt.calibration.log_times import OK, Stamps, _stamp, stamps, to_utc
 from spareopt.calibration.observation import read_observation
 from spareopt.calibration.service import down_hours, exposed_hours, service_hours, unit_service
+from spareopt.calibration.silence import silent_spells
 from spareopt.errors import InputError
 from tests.incident_logs import (
     BEGIN,
@@ -355,7 +357,7 @@ def test_what_says_the_kind_of_a_fault(tmp_path: Path) -> None:
     )
     assert kinds(found) == [("t1", "tray"), ("r2", "tray"), ("t3", "software")]
     assert service_hours(found, found.names.kinds.index("software")) == 500
-    assert not found.notes
+    assert not any("one job" in note for note in found.notes)
 
 
 def test_two_hosts_that_report_their_rack_report_it_once(tmp_path: Path) -> None:
@@ -421,6 +423,34 @@ def test_the_share_in_error_is_the_users_to_accept(tmp_path: Path) -> None:
         check_exclusions(found, 0.0079)
 
 
+def test_a_log_that_is_shorter_than_the_observation_is_noted(tmp_path: Path) -> None:
+    """Silence at the beginning, in the middle or at the end, over unit-hours and not over time; not chance."""
+    rng = np.random.default_rng(5)
+    starts = np.sort(rng.uniform(0, 1000, 200))
+    for low, high in ((0, 200), (400, 600), (800, 1000)):
+        left = starts[(starts < low) | (starts > high)]
+        log = "unit,start_h,end_h\n" + "".join(f"t1,{start},{start}\n" for start in left.tolist())
+        assert len(small(tmp_path, log, ROSTER).notes) == 1
+        roster = f"kind,units,from_h,to_h\ntray,5,0,1000\ntray,100000,{0 if low else high},{low if low else 1000}\n"
+        if low != 400:  # hardly anything was in service then
+            assert not small(tmp_path, log, roster, {"default_kind": "tray"}).notes
+    for seed in range(50):
+        starts = np.random.default_rng(seed).uniform(0, 1000, 100)
+        assert not silent_spells(starts, fleet()._replace(from_h=np.zeros(4), to_h=np.full(4, 1000.0)), 0.0, 1000.0)
+    assert silent_spells(np.zeros(0), fleet(), B, E) == []
+
+
+@pytest.mark.parametrize("rows", ["t1,GPU,1\n", "t1,exclude,1,2\n"])
+def test_a_log_of_which_nothing_is_left_is_no_error_of_the_program(tmp_path: Path, rows: str) -> None:
+    """Only rows that are cut off, or only such as are no faults: told, and there are no incidents."""
+    found = small(tmp_path, "unit,class,start_h,end_h\n" + rows, ROSTER, accept_exclusions=1.0)
+    assert len(found.incidents.unit) == 0
+    assert [one.rows for one in found.exclusions] == [1]
+    assert exposed_hours(found, found.names.kinds.index("tray")) == 3000
+    with pytest.raises(InputError, match="expected a share from 0 to 1"):
+        small(tmp_path, "", ROSTER, accept_exclusions=5.0)
+
+
 def test_a_mapping_is_a_file(tmp_path: Path) -> None:
     """Its fields are those of the documentation; a fault of it is told with its line."""
     path = tmp_path / "mapping.yaml"
@@ -453,3 +483,28 @@ def test_the_public_name_reads_a_log(folder: Path) -> None:
     assert len(found.log.sha256) == 64
     assert found.roster_of(0)
     assert service_hours(found, 0) == 50 * HOURS
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "incident-logs.md").read_text(encoding="utf-8")
+
+
+def test_the_page_has_every_reason_and_its_role() -> None:
+    """The table of rules is the program's: every reason in its order, with its role."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in PAGE.split("## Which rows count")[1].split("##")[0].splitlines()
+        if line.startswith("| ")
+    ]
+    told = [(row[0], row[2]) for row in rows if row[2] != "role"]
+    assert told == [(words.reason, words.role) for reason, words in sorted(WORDS.items())]
+
+
+def test_the_page_has_every_field_and_every_name() -> None:
+    """The fields of a mapping in their order; the names of columns that need no mapping."""
+    fields = re.findall(r"^\| `(\w+)` \|", PAGE.split("## The mapping, field by field")[1], re.MULTILINE)
+    assert fields == list(LogMapping.model_fields)
+    columns = PAGE.split("## The columns")[1].split("##")[0]
+    for role, names in LOG_COLUMNS.items():
+        assert f"`{role}`" in columns
+        for one in names:
+            assert re.search(rf"\b{one}\b", columns)

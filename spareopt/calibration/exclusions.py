@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from spareopt.calibration.incidents import Exclusion, Observation
 from spareopt.errors import Fault, InputError
+from spareopt.units import rounded
 from spareopt.wording import percent, share_text
 
 MOST_EXCLUDED = 0.01
@@ -100,7 +101,7 @@ def check_exclusions(observation: Observation, share: float = MOST_EXCLUDED) -> 
         return
     found = rows / observation.log.rows
     message = f"{rows:,} of {observation.log.rows:,} rows ({percent(found)}) are in error; expected at most "
-    message += f"{share_text(share)}: correct them, or accept a share of at least {percent(found)}"
+    message += f"{share_text(share)}: correct them, or accept a share of {rounded(100 * found, up=True)} %"
     faults = [Fault("", message), *(Fault("", exclusion_text(exclusion), exclusion.lines[0]) for exclusion in bad)]
     raise InputError(observation.log.name, faults)
 

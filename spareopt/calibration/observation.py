@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +32,7 @@ from spareopt.calibration.incidents import (
 from spareopt.calibration.log_mapping import EXCLUDE, LogMapping, read_mapping
 from spareopt.calibration.log_rows import NAMES, RawRows, read_rows, time_advice
 from spareopt.calibration.log_times import EMPTY, NEVER, TWICE, UNREADABLE
+from spareopt.calibration.silence import silent_spells
 from spareopt.calibration.table_columns import ABSOLUTE
 from spareopt.calibration.text_tables import open_table, sha256
 from spareopt.calibration.unit_kinds import EXCLUDED, UNKNOWN, kinds_of_rows
@@ -69,6 +71,9 @@ def read_observation(
     ``progress`` is told how many rows are read.  Raises InputError.
     """
     mapping_label = str(mapping) if isinstance(mapping, str | Path) else "mapping"
+    if not 0 <= accept_exclusions <= 1:
+        message = f"expected a share from 0 to 1, such as 0.01 or 1 %, got {accept_exclusions:g}"
+        raise InputError("accept_exclusions", [Fault("", message)])
     if not isinstance(mapping, LogMapping):
         mapping = read_mapping(mapping)
     fleet_label = str(fleet)
@@ -132,6 +137,12 @@ def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Obs
     reason[good] = cleaned.reason
     _check_counts(log, fleet, cleaned.incidents, software, roster.name)
     notes += _notes(log, fleet, unit, reason)
+    spells = silent_spells(cleaned.incidents.start_h, fleet, log.clock.begin_h, log.clock.end_h)
+    notes += [
+        f"no incident begins from {_clock_text(log.clock, begin)} to {_clock_text(log.clock, end)}, which is no chance: "
+        "if the log is not complete there, state `observed` in the mapping or the fleet's times accordingly"
+        for begin, end in spells[:MOST_TOLD]
+    ]
     names, incidents, absences, fleet = _named(coders, cleaned, fleet)
     origin = log.clock.origin
     return Observation(
@@ -322,7 +333,7 @@ def _dispositions(mapping: LogMapping) -> tuple[str, ...]:
 
 def _folded(name: str) -> str:
     """A name without what people write differently."""
-    return name.casefold().translate(_BETWEEN_WORDS)
+    return unicodedata.normalize("NFKC", name).casefold().translate(_BETWEEN_WORDS)
 
 
 def _exclusions(
@@ -377,6 +388,13 @@ def _time_text(log: _Log, role: str, row: int, hour: float) -> str:
         return f"{hour:.6g} h"
     text = str(np.datetime64(int(moment.value[row]), "us").astype("datetime64[s]"))
     return text + ("" if moment.state[row] in (TWICE, NEVER) else "Z")
+
+
+def _clock_text(clock: Clock, hour: float) -> str:
+    """A time of the clock for people."""
+    if clock.origin is None:
+        return f"{hour:.6g} h"
+    return f"{np.datetime64(clock.origin + round(hour * 3.6e9), 'us').astype('datetime64[m]')}Z"
 
 
 def _named(coders: dict[str, Coder], cleaned: Cleaned, fleet: Fleet) -> tuple[Names, Incidents, Absences, Fleet]:
