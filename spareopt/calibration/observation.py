@@ -139,7 +139,7 @@ def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Obs
     notes += _notes(log, fleet, unit, reason)
     spells = silent_spells(cleaned.incidents.start_h, fleet, log.clock.begin_h, log.clock.end_h)
     notes += [
-        f"no incident begins from {_clock_text(log.clock, begin)} to {_clock_text(log.clock, end)}, which is no chance: "
+        f"no incident begins from {_clock_text(log.clock, begin)} to {_clock_text(log.clock, end)}, hardly by chance: "
         "if the log is not complete there, state `observed` in the mapping or the fleet's times accordingly"
         for begin, end in spells[:MOST_TOLD]
     ]

@@ -29,7 +29,7 @@ from spareopt.calibration.log_mapping import TableFormat
 from spareopt.errors import Fault, InputError
 from spareopt.yaml_source import brief
 
-ROWS_AT_ONCE = 20_000
+ROWS_AT_ONCE = 10_000
 """More take longer: their texts no longer fit into the caches."""
 SEPARATORS = (",", ";", "\t", "|")
 _BREAK = re.compile(r"\r\n|\r|\n")
@@ -161,7 +161,8 @@ def _chunk(lines: NDArray[np.int64], rows: Sequence[Sequence[str]], wanted: Sequ
             kept.append(row)
             kept_lines.append(line)
         rows, lines = kept, np.array(kept_lines, dtype=np.int64)
-    return Chunk(lines, [[row[column] for row in rows] for column in wanted], ragged)
+    columns = list(zip(*rows, strict=False)) or [()] * fields  # not strict: rows may have empty fields too many
+    return Chunk(lines, [columns[column] for column in wanted], ragged)
 
 
 @contextmanager
