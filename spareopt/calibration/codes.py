@@ -12,34 +12,31 @@ from spareopt.calibration.log_times import NOTHING
 Codes = NDArray[np.int32]
 
 
-class Coder:
-    """Numbers names in order of first appearance; spaces around a name do not count, an empty one is -1."""
+class Coder(dict[str, int]):
+    """Numbers names in order of first appearance; spaces around a name do not count, an empty one is -1.
+
+    As a dictionary it has the number of every text that was asked for, so that texts seen before cost one look-up.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self.names: list[str] = []
-        self._known: dict[str, int] = {}
-        """Of names, and of every text that stands for one."""
 
-    def code(self, text: str) -> int:
-        """The number of a name."""
-        found = self._known.get(text)
-        if found is None:
-            name = text.strip()
-            if name.lower() in NOTHING:
-                found = -1
-            else:
-                found = self._known.setdefault(name, len(self.names))
-                if found == len(self.names):
-                    self.names.append(name)
-            self._known[text] = found
-        return found
+    def __missing__(self, text: str) -> int:
+        name = text.strip()
+        if name.lower() in NOTHING:
+            number = -1
+        elif name == text:
+            number = len(self.names)
+            self.names.append(name)
+        else:
+            number = self[name]
+        self[text] = number
+        return number
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The numbers of names."""
-        found: list[int | None] = list(map(self._known.get, texts))
-        if None in found:
-            found = [self.code(text) if code is None else code for text, code in zip(texts, found, strict=True)]
-        return np.array(found, dtype=np.int32)
+        return np.fromiter(map(self.__getitem__, texts), dtype=np.int32, count=len(texts))
 
 
 def sorted_codes(names: Sequence[str], used: Iterable[NDArray[np.int64]]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -105,7 +105,7 @@ def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Obs
     coders, rows = log.coders, log.rows
     kind = _kinds(log, fleet)
     notes = []
-    software = coders["kind"].code(SOFTWARE)
+    software = coders["kind"][SOFTWARE]
     if (kind == software).any() and not (fleet.kind == software).any():
         fleet = _with_one_job(fleet, software, log.clock)
         notes.append(
@@ -165,11 +165,11 @@ def _kinds(log: _Log, fleet: Fleet) -> Integers:
     """The kind of each row's unit.  Raises InputError where nothing says it."""
     coder, mapping, codes = log.coders["kind"], log.mapping, log.rows.codes
     known = {coder.names[code]: int(code) for code in np.unique(fleet.kind)}
-    known |= {SOFTWARE: coder.code(SOFTWARE), EXCLUDE: EXCLUDED}
+    known |= {SOFTWARE: coder[SOFTWARE], EXCLUDE: EXCLUDED}
     default = UNKNOWN
     if mapping.default_kind is not None:
-        default = EXCLUDED if mapping.default_kind == EXCLUDE else coder.code(mapping.default_kind)
-    mapped = {word: EXCLUDED if kind == EXCLUDE else coder.code(kind) for word, kind in mapping.kinds.items()}
+        default = EXCLUDED if mapping.default_kind == EXCLUDE else coder[mapping.default_kind]
+    mapped = {word: EXCLUDED if kind == EXCLUDE else coder[kind] for word, kind in mapping.kinds.items()}
     kind_of_unit = np.full(len(log.coders["unit"].names), UNKNOWN, dtype=np.int64)
     named = fleet.unit >= 0
     kind_of_unit[fleet.unit[named]] = fleet.kind[named]
@@ -207,12 +207,12 @@ def _places(log: _Log, fleet: Fleet, kind: Integers) -> tuple[Integers, Integers
         of_unit[fleet.unit[named]] = of_fleet[named]
         left = codes < 0
         codes[left] = of_unit[unit[left]]
-    rack_kind = coders["kind"].code("rack")
+    rack_kind = coders["kind"]["rack"]
     is_rack = np.zeros(len(coders["unit"].names) + 1, dtype=np.bool_)
     is_rack[fleet.unit[named[fleet.kind[named] == rack_kind]]] = True
     moved = np.flatnonzero((kind == rack_kind) & (rack >= 0) & ~is_rack[unit])
     if len(moved):
-        as_unit = np.array([coders["unit"].code(name) for name in coders["rack"].names], dtype=np.int64)
+        as_unit = np.array([coders["unit"][name] for name in coders["rack"].names], dtype=np.int64)
         unit[moved] = as_unit[rack[moved]]
     return unit, rack, zone
 
