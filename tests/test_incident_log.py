@@ -475,7 +475,7 @@ REFUSED = [
             "Give a row for each unit"), fleet=fleet(f"tray,49,{utc(BEGIN)},{utc(END)}", header="kind,units,from,to"),
             mapping={"default_kind": "tray"}, source="fleet.csv"),
     Refused("more rows in error than 1 %", ("5 of 405 rows (1.23 %) are in error; expected at most 1 %",
-            "line 402, 5 rows: ends before it starts", "accept a share of 1.23457 %"),
+            "line 402, 5 rows: ends before it starts", "`--accept-exclusions 1.23457%`"),
             plus(*[row_of(start=utc(LATE), end=utc(CALM + timedelta(minutes=i))) for i in range(5)])),
     Refused("no fleet", ("no such file; expected a table",), fleet="", source="missing.csv"),
     Refused("a fleet of nothing", ("holds no units",), fleet=fleet(), source="fleet.csv"),

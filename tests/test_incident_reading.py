@@ -399,6 +399,32 @@ def test_racks_zones_and_ages_are_the_rosters(tmp_path: Path) -> None:
     assert exposed_hours(found, 0) == (14 + 21 - 2 - 2) * 24
 
 
+def test_counted_units_are_in_service_too(tmp_path: Path) -> None:
+    """Incidents while none is in service are no incidents of the fleet; more downtime than service is refused."""
+    counts = "kind,units,from_h,to_h\ntray,2,0,100\ntray,1,200,300\ntray,4,100,150\n"
+    log = "unit,start_h,end_h\na,1,2\nb,99,101\nc,149,150\nd,150,151\ne,199,200\na,200,201\nb,299,300\nb,300,310\n"
+    found = small(tmp_path, log, counts, {"default_kind": "tray"}, accept_exclusions=0.5)
+    assert found.incidents.start_h.tolist() == [1, 99, 149, 200, 299]
+    told = {one.reason: one.lines for one in found.exclusions}
+    assert told["began while its unit was not in service"] == (5, 6)
+    counts = "kind,units,from_h,to_h\ntray,2,0,100\ntray,1,0,1000\n"
+    log = "unit,start_h,end_h\na,1,900\nb,5,800\n"
+    with pytest.raises(InputError, match=r"units: expected more time in service of kind tray than the 1,694\.0 h"):
+        small(tmp_path, log, counts, {"default_kind": "tray"})
+
+
+def test_software_stops_the_job_whichever_unit_tells_it(tmp_path: Path) -> None:
+    """Downtime is the job's, once; the same interruption told by many units is noted."""
+    log = "unit,class,start_h,end_h\n" + "".join(
+        f"t{1 + i % 3},software,{i // 3 * 100}.00{i % 3},{i // 3 * 100}.9\n" for i in range(30)
+    )
+    found = small(tmp_path, log, ROSTER)
+    software = found.names.kinds.index("software")
+    assert len(found.incidents.unit) == 30
+    assert down_hours(found, software) == pytest.approx(9.0)
+    assert any("20 of 30 software faults begin within a minute" in note for note in found.notes)
+
+
 def test_overlaps_may_count_each(tmp_path: Path) -> None:
     """With overlaps: keep every row counts, and downtime is still counted once."""
     log = "unit,start_h,end_h\nt1,1,5\nt1,2,3\nt1,5,6\nt2,1,2\n"

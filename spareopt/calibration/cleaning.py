@@ -156,8 +156,20 @@ def _service_end(
     fleet: Fleet,
     end_h: float,
 ) -> Floats:
-    """Until when each incident's unit was seen; leaves out incidents of named units outside their time in service."""
+    """Until when each incident's unit was seen; leaves out incidents that began while their unit was not in service.
+
+    Of units that are only counted, those that began while none of their kind was.
+    """
     limit = np.full(len(order), end_h)
+    outside = np.zeros(len(order), dtype=np.bool_)
+    for code in np.unique(fleet.kind[fleet.unit < 0]).tolist():
+        rows = fleet.kind == code
+        times = np.concatenate((fleet.from_h[rows], fleet.to_h[rows]))
+        change = np.concatenate((fleet.units[rows], -fleet.units[rows]))
+        by_time = np.argsort(times, kind="stable")
+        working = np.concatenate(([0], np.cumsum(change[by_time])))
+        outside |= (kind == code) & (working[np.searchsorted(times[by_time], start, side="right")] <= 0)
+    reason[order[outside & (reason[order] == 0)]] = Reason.OUT_OF_SERVICE
     named = np.flatnonzero(fleet.unit >= 0)
     named = named[np.lexsort((fleet.from_h[named], fleet.unit[named]))]
     units, first, stays = np.unique(fleet.unit[named], return_index=True, return_counts=True)

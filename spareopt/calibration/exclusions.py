@@ -101,7 +101,8 @@ def check_exclusions(observation: Observation, share: float = MOST_EXCLUDED) -> 
         return
     found = rows / observation.log.rows
     message = f"{rows:,} of {observation.log.rows:,} rows ({percent(found)}) are in error; expected at most "
-    message += f"{share_text(share)}: correct them, or accept a share of {rounded(100 * found, up=True)} %"
+    message += f"{share_text(share)}: correct them, or accept them with "
+    message += f"`--accept-exclusions {rounded(100 * found, up=True)}%`"
     faults = [Fault("", message), *(Fault("", exclusion_text(exclusion), exclusion.lines[0]) for exclusion in bad)]
     raise InputError(observation.log.name, faults)
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spareopt.calibration.incidents import Floats, Integers, Observation
+from spareopt.calibration.incidents import SOFTWARE, Floats, Integers, Observation
 
 
 class UnitService(NamedTuple):
@@ -56,6 +56,8 @@ def _down(observation: Observation, kind: int) -> tuple[Integers, Floats]:
     incidents, absences, fleet = observation.incidents, observation.absences, observation.fleet
     one, other = incidents.kind == kind, absences.kind == kind
     unit = np.concatenate((incidents.unit[one], absences.unit[other]))
+    if observation.names.kinds[kind] == SOFTWARE:
+        unit = np.full_like(unit, -1)  # whichever unit tells it, it is the job that is down
     start = np.concatenate((incidents.start_h[one], absences.start_h[other]))
     until = np.concatenate((incidents.until_h[one], absences.end_h[other]))
     order = np.lexsort((start, unit))
@@ -64,7 +66,7 @@ def _down(observation: Observation, kind: int) -> tuple[Integers, Floats]:
     latest = _latest_before(unit, until)
     start = np.maximum(start, latest)
     length = np.maximum(until - start, 0.0)
-    if not observation.roster_of(kind):
+    if not observation.roster_of(kind) or observation.names.kinds[kind] == SOFTWARE:
         return unit, length
     return unit, _in_service(unit, start, start + length, fleet.unit, fleet.from_h, fleet.to_h)
 
