@@ -111,7 +111,8 @@ def log_rows(rows: Sequence[Interval]) -> LogRows:
 def fleet() -> Fleet:
     rows = [(0, unit, 1, start, end, -1, -1, np.nan) for unit, stays in STAYS.items() for start, end in stays]
     types = (np.int64, np.int64, np.int64, np.float64, np.float64, np.int64, np.int64, np.float64)
-    return Fleet(*(np.array(column, dtype=t) for column, t in zip(zip(*rows, strict=True), types, strict=True)))
+    columns: Any = (np.array(column, dtype=t) for column, t in zip(zip(*rows, strict=True), types, strict=True))
+    return Fleet(*columns)
 
 
 @given(
