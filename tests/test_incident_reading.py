@@ -408,6 +408,7 @@ def test_counted_units_are_in_service_too(tmp_path: Path) -> None:
     assert found.incidents.start_h.tolist() == [1, 99, 149, 200, 299]
     told = {one.reason: one.lines for one in found.exclusions}
     assert told["began while its unit was not in service"] == (5, 6)
+    assert down_hours(found, 0) == 1 + 2 + 1 + 1 + 1 + 1 + 1  # also that of d and e, whose faults are no incidents
     counts = "kind,units,from_h,to_h\ntray,2,0,100\ntray,1,0,1000\n"
     log = "unit,start_h,end_h\na,1,900\nb,5,800\n"
     with pytest.raises(InputError, match=r"units: expected more time in service of kind tray than the 1,694\.0 h"):

@@ -28,7 +28,10 @@ def service_hours(observation: Observation, kind: int) -> float:
 
 
 def down_hours(observation: Observation, kind: int) -> float:
-    """Unit-hours down while in service of a kind, h: incidents, and absences from before; overlaps count once."""
+    """Unit-hours down while in service of a kind, h: incidents, and absences from before; overlaps count once.
+
+    Of counted units that is from the first to the last time in which any of their kind is in service.
+    """
     return float(_down(observation, kind)[1].sum())
 
 
@@ -60,6 +63,10 @@ def _down(observation: Observation, kind: int) -> tuple[Integers, Floats]:
         unit = np.full_like(unit, -1)  # whichever unit tells it, it is the job that is down
     start = np.concatenate((incidents.start_h[one], absences.start_h[other]))
     until = np.concatenate((incidents.until_h[one], absences.end_h[other]))
+    in_service = fleet.kind == kind
+    if in_service.any():
+        start = np.maximum(start, fleet.from_h[in_service].min())
+        until = np.minimum(until, fleet.to_h[in_service].max())
     order = np.lexsort((start, unit))
     unit, start, until = unit[order], start[order], until[order]
     # What of an interval comes after all that its unit was down before.
