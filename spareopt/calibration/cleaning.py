@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.calibration.exclusions import Reason
-from spareopt.calibration.incidents import Absences, Fleet, Floats, Incidents, Integers, taken
+from spareopt.calibration.incidents import Absences, Fleet, Floats, Incidents, Integers
 
 MOST_HOURS_AWAY = 10 * 8766.0
 """h: an incident that starts or ends further from the observation has a wrong year, or a date that stands for none."""
@@ -34,6 +34,7 @@ class Cleaned(NamedTuple):
     """What became of the rows."""
 
     incidents: Incidents
+    """By unit and kind, then by start."""
     absences: Absences
     reason: NDArray[np.int8]
     """Of every row, :class:`spareopt.calibration.exclusions.Reason`."""
@@ -68,11 +69,14 @@ def clean(rows: LogRows, fleet: Fleet, begin_h: float, end_h: float, merge: bool
     limit = _service_end(reason, order, start, rows.unit[order], rows.kind[order], fleet, end_h)
     counts = reason[order] == 0
     away = (reason[order] == Reason.CARRIED_IN) | (reason[order] == Reason.OUT_OF_SERVICE)
+    left = (
+        counts & (until > limit) & (limit < end_h)
+    )  # went out of service while down, and may be back before it is over
     absences = Absences(
-        rows.unit[order][away],
-        rows.kind[order][away],
-        np.maximum(start[away], begin_h),
-        np.minimum(until[away], end_h),
+        np.concatenate((rows.unit[order][away], rows.unit[order][left])),
+        np.concatenate((rows.kind[order][away], rows.kind[order][left])),
+        np.concatenate((np.maximum(start[away], begin_h), limit[left])),
+        np.minimum(np.concatenate((until[away], until[left])), end_h),
     )
     order, start, until, limit = order[counts], start[counts], until[counts], limit[counts]
     open_still = until > limit
@@ -88,8 +92,7 @@ def clean(rows: LogRows, fleet: Fleet, begin_h: float, end_h: float, merge: bool
         np.where(open_still, limit, until),
         rows.line[order],
     )
-    by_start = np.lexsort((found.fault, found.until_h, found.kind, found.unit, found.start_h))
-    return Cleaned(taken(found, by_start), absences, reason, overlapping)
+    return Cleaned(found, absences, reason, overlapping)
 
 
 def _set(reason: NDArray[np.int8], where: NDArray[np.bool_], why: Reason) -> None:
@@ -120,13 +123,16 @@ def _mark_duplicates(
 def _mark_not_open(
     reason: NDArray[np.int8], order: Integers, key: Integers, start: Floats, last: Floats
 ) -> NDArray[np.bool_]:
-    """Whether each row has no end though its unit has another row that starts then or later."""
-    contradicted = np.zeros(len(order), dtype=np.bool_)
-    same_unit = key[order[1:]] == key[order[:-1]]
-    at_once = same_unit & (start[order[1:]] == start[order[:-1]])
-    contradicted[:-1] |= same_unit
-    contradicted[1:] |= at_once
-    contradicted &= np.isinf(last[order])
+    """Whether each row has no end though its unit has one that starts later, or that starts then and has an end."""
+    if len(order) == 0:
+        return np.zeros(0, dtype=np.bool_)
+    open_row = np.isinf(last[order])
+    change = key[order[1:]] != key[order[:-1]]
+    new_run = np.concatenate(([True], change | (start[order[1:]] != start[order[:-1]])))
+    first = np.flatnonzero(new_run)  # of the rows of a unit that start at one time; those without end come last
+    followed = np.append(key[order[first[1:]]] == key[order[first[:-1]]], False)
+    run = np.cumsum(new_run) - 1
+    contradicted: NDArray[np.bool_] = open_row & (followed | ~open_row[first])[run]
     reason[order[contradicted]] = Reason.NOT_OPEN
     return contradicted
 
@@ -150,8 +156,20 @@ def _service_end(
     fleet: Fleet,
     end_h: float,
 ) -> Floats:
-    """Until when each incident's unit was seen; leaves out incidents of named units outside their time in service."""
+    """Until when each incident's unit was seen; leaves out incidents that began while their unit was not in service.
+
+    Of units that are only counted, those that began while none of their kind was.
+    """
     limit = np.full(len(order), end_h)
+    outside = np.zeros(len(order), dtype=np.bool_)
+    for code in np.unique(fleet.kind[fleet.unit < 0]).tolist():
+        rows = fleet.kind == code
+        times = np.concatenate((fleet.from_h[rows], fleet.to_h[rows]))
+        change = np.concatenate((fleet.units[rows], -fleet.units[rows]))
+        by_time = np.argsort(times, kind="stable")
+        working = np.concatenate(([0], np.cumsum(change[by_time])))
+        outside |= (kind == code) & (working[np.searchsorted(times[by_time], start, side="right")] <= 0)
+    reason[order[outside & (reason[order] == 0)]] = Reason.OUT_OF_SERVICE
     named = np.flatnonzero(fleet.unit >= 0)
     named = named[np.lexsort((fleet.from_h[named], fleet.unit[named]))]
     units, first, stays = np.unique(fleet.unit[named], return_index=True, return_counts=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt.calibration.log_times import NOTHING
@@ -13,29 +12,31 @@ from spareopt.calibration.log_times import NOTHING
 Codes = NDArray[np.int32]
 
 
-class Coder:
-    """Numbers names in order of first appearance; spaces around a name do not count, an empty one is -1."""
+class Coder(dict[str, int]):
+    """Numbers names in order of first appearance; spaces around a name do not count, an empty one is -1.
+
+    As a dictionary it has the number of every text that was asked for, so that texts seen before cost one look-up.
+    """
 
     def __init__(self) -> None:
+        super().__init__()
         self.names: list[str] = []
-        self._known: dict[str, int] = {}
 
-    def code(self, text: str) -> int:
-        """The number of a name."""
+    def __missing__(self, text: str) -> int:
         name = text.strip()
         if name.lower() in NOTHING:
-            return -1
-        found = self._known.setdefault(name, len(self.names))
-        if found == len(self.names):
+            number = -1
+        elif name == text:
+            number = len(self.names)
             self.names.append(name)
-        return found
+        else:
+            number = self[name]
+        self[text] = number
+        return number
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The numbers of names."""
-        places, distinct = pd.factorize(np.array(texts, dtype=object))
-        codes = np.array([self.code(text) for text in distinct], dtype=np.int32)
-        result: Codes = codes[places]
-        return result
+        return np.fromiter(map(self.__getitem__, texts), dtype=np.int32, count=len(texts))
 
 
 def sorted_codes(names: Sequence[str], used: Iterable[NDArray[np.int64]]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

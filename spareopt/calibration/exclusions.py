@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from spareopt.calibration.incidents import Exclusion, Observation
 from spareopt.errors import Fault, InputError
+from spareopt.units import rounded
 from spareopt.wording import percent, share_text
 
 MOST_EXCLUDED = 0.01
@@ -74,7 +75,9 @@ WORDS = {
     Reason.BACKWARDS: Words("ends before it starts", "data", "correct the times, or swap the columns in the mapping"),
     Reason.DUPLICATE: Words("repeats another row", "repeated"),
     Reason.NOT_OPEN: Words(
-        "no end, though its unit has another incident then or later", "data", "state when the unit came back"
+        "no end, though its unit has a later incident, or the same one with an end",
+        "data",
+        "state when the unit came back",
     ),
     Reason.OVERLAP: Words("overlaps or touches an earlier one of its unit, and is one with it", "repeated"),
     Reason.BEFORE: Words("over before the observation", "rule"),
@@ -98,7 +101,8 @@ def check_exclusions(observation: Observation, share: float = MOST_EXCLUDED) -> 
         return
     found = rows / observation.log.rows
     message = f"{rows:,} of {observation.log.rows:,} rows ({percent(found)}) are in error; expected at most "
-    message += f"{share_text(share)}: correct them, or accept a share of at least {percent(found)}"
+    message += f"{share_text(share)}: correct them, or accept them with "
+    message += f"`--accept-exclusions {rounded(100 * found, up=True)}%`"
     faults = [Fault("", message), *(Fault("", exclusion_text(exclusion), exclusion.lines[0]) for exclusion in bad)]
     raise InputError(observation.log.name, faults)
 

@@ -53,7 +53,10 @@ class Incidents(NamedTuple):
 
 
 class Absences(NamedTuple):
-    """Downtime inside the observation of faults that came before it: not exposed, and no fault of the sample."""
+    """Downtime inside the observation that is no incident's: of faults before it, or before the unit came into service.
+
+    It is not exposed.  Parts of it may lie outside the unit's time in service, or within an incident.
+    """
 
     unit: Integers
     kind: Integers

@@ -83,7 +83,7 @@ class Window(_Part):
 class LogMapping(TableFormat):
     """What a log's columns, times and words mean; a log with obvious names and one kind of units needs none."""
 
-    kinds: dict[str, Text] = Field(default_factory=dict)
+    kinds: dict[Text, Text] = Field(default_factory=dict)
     """What a fault class is a fault of: tray, rack, software, the name of a fault domain, or exclude."""
     default_kind: Text | None = None
     """Kind of the fault classes that ``kinds`` does not name and the roster does not tell."""

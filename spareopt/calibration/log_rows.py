@@ -81,9 +81,9 @@ def read_rows(
     if read + len(ragged) == 0:
         raise InputError(table.label, [Fault("", "holds no incidents; expected a row for each below the header")])
     return RawRows(
-        {role: np.concatenate(parts) for role, parts in codes.items()},
-        joined(times["start"]),
-        joined(times["end"]),
+        {role: np.concatenate(codes.pop(role)) for role in NAMES},  # parts are let go of as soon as they are joined
+        joined(times.pop("start")),
+        joined(times.pop("end")),
         np.concatenate(lines),
         ragged,
         odd,
@@ -92,9 +92,11 @@ def read_rows(
     )
 
 
-def time_advice(text: str, unit_of_time: str) -> str:
+def time_advice(text: str, unit_of_time: str, form: str | None = None) -> str:
     """What to do about a text that is no time where one is expected."""
     absolute = unit_of_time == "timestamps"
+    if form is not None:
+        return f"is not of the form {form!r}: correct `time_format` in the mapping"
     if _WITH_COMMA.fullmatch(text):
         return 'state what the comma is: `decimal: ","` or `decimal: "."` in the mapping'
     if absolute and _NUMBER.fullmatch(text):

@@ -23,7 +23,17 @@ back in autumn), or never (set forward in spring)."""
 NOTHING = frozenset(("", "nan", "nat", "null", "none", "n/a", "na", "<na>", "-"))
 """Texts of empty fields, in any case."""
 MICROSECONDS_PER_HOUR = 3_600_000_000
-_FORMS = ("%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S%z", "%Y-%m-%d %H:%M:%S%z", "%Y-%m-%d %H:%M")
+_FORMS = {
+    "%Y-%m-%dT%H:%M:%S": (19,),
+    "%Y-%m-%d %H:%M:%S": (19,),
+    "%Y-%m-%dT%H:%M:%S%z": (20, 24, 25),
+    "%Y-%m-%d %H:%M:%S%z": (20, 24, 25),
+    "%Y-%m-%d %H:%M": (16,),
+    "%Y-%m-%dT%H:%M%z": (17, 21, 22),
+    "%Y-%m-%d %H:%M%z": (17, 21, 22),
+}
+"""Forms that are read many at once, with the lengths of their texts."""
+_SHORTEST = 8  # characters of a day and a time of day; pandas also takes the words now and today for times
 _STAMP = re.compile(
     r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})"
     r"(?:(?:[Tt]| +)(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?\s*(Z|z|UTC|GMT|[-+]\d\d(?::?\d\d)?)?)?",
@@ -91,19 +101,22 @@ def stamps(texts: Sequence[str], form: str | None) -> Stamps:
     nothing = column == ""
     result.state[nothing] = EMPTY
     left = np.flatnonzero(~nothing)
+    length = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts))
     for each in (form,) if form else _FORMS:
-        if len(left) == 0:
-            break
+        fits = length[left] >= _SHORTEST if form else np.isin(length[left], _FORMS[each])
+        tried = left[fits]
+        if len(tried) == 0:
+            continue
         offset = "%z" in each
-        found = pd.to_datetime(pd.Index(column[left], dtype=object), format=each, errors="coerce", utc=offset)
+        found = pd.to_datetime(pd.Index(column[tried], dtype=object), format=each, errors="coerce", utc=offset)
         good = np.asarray(found.notna())
         if good.any():
             naive = found.tz_localize(None) if offset else found
-            rows = left[good]
+            rows = tried[good]
             result.microseconds[rows] = naive[good].to_numpy().astype("datetime64[us]").astype(np.int64)
             result.local[rows] = not offset
             result.state[rows] = OK
-            left = left[~good]
+            left = np.setdiff1d(left, rows, assume_unique=True)
     for row in left.tolist():
         text = column[row].strip()
         if text.lower() in NOTHING:
@@ -135,7 +148,7 @@ def _stamp(text: str) -> tuple[int, bool, int]:
     if offset is not None and offset.upper() not in ("Z", "UTC", "GMT"):
         digits = offset[1:].replace(":", "").ljust(4, "0")
         ahead = int(digits[:2]) * 60 + int(digits[2:])
-        if ahead > 14 * 60 or int(digits[2:]) > 59:
+        if ahead >= 24 * 60 or int(digits[2:]) > 59:
             return 0, False, UNREADABLE
         total -= (-ahead if offset[0] == "-" else ahead) * 60_000_000
     return total, offset is None, OK

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spareopt.calibration.cleaning import Cleaned, LogRows, clean
-from spareopt.calibration.clock import Moments, hours
+from spareopt.calibration.clock import hours
+from spareopt.calibration.clocked_log import ClockedLog, Reasons
 from spareopt.calibration.codes import Coder, sorted_codes
-from spareopt.calibration.exclusions import LINES_TOLD, MOST_EXCLUDED, WORDS, Reason, check_exclusions
+from spareopt.calibration.exclusions import MOST_EXCLUDED, Reason, check_exclusions
 from spareopt.calibration.fleet_clock import Clock, fleet_of, in_utc, observation_clock
 from spareopt.calibration.fleet_file import read_fleet
 from spareopt.calibration.incidents import (
     SOFTWARE,
     Absences,
-    Exclusion,
     Fleet,
     Incidents,
     Integers,
@@ -28,9 +28,12 @@ from spareopt.calibration.incidents import (
     Source,
     taken,
 )
+from spareopt.calibration.left_out import exclusions_of
 from spareopt.calibration.log_mapping import EXCLUDE, LogMapping, read_mapping
-from spareopt.calibration.log_rows import NAMES, RawRows, read_rows, time_advice
+from spareopt.calibration.log_rows import NAMES, read_rows
 from spareopt.calibration.log_times import EMPTY, NEVER, TWICE, UNREADABLE
+from spareopt.calibration.oddities import oddities
+from spareopt.calibration.service import down_hours, service_hours
 from spareopt.calibration.table_columns import ABSOLUTE
 from spareopt.calibration.text_tables import open_table, sha256
 from spareopt.calibration.unit_kinds import EXCLUDED, UNKNOWN, kinds_of_rows
@@ -38,19 +41,6 @@ from spareopt.errors import Fault, InputError
 from spareopt.yaml_source import brief
 
 MOST_TOLD = 5  # names of a list
-Reasons = NDArray[np.int8]
-
-
-class _Log(NamedTuple):
-    """A log on its way to an observation."""
-
-    label: str
-    mapping: LogMapping
-    rows: RawRows
-    start: Moments
-    end: Moments
-    clock: Clock
-    coders: dict[str, Coder]
 
 
 def read_observation(
@@ -68,6 +58,9 @@ def read_observation(
     ``progress`` is told how many rows are read.  Raises InputError.
     """
     mapping_label = str(mapping) if isinstance(mapping, str | Path) else "mapping"
+    if not 0 <= accept_exclusions <= 1:
+        message = f"expected a share from 0 to 1, such as 0.01 or 1 %, got {accept_exclusions:g}"
+        raise InputError("accept_exclusions", [Fault("", message)])
     if not isinstance(mapping, LogMapping):
         mapping = read_mapping(mapping)
     fleet_label = str(fleet)
@@ -86,20 +79,21 @@ def read_observation(
     clock = observation_clock(mapping, mapping_label, fleet_rows, fleet_label, rows.unit_of_time)
     exposed = fleet_of(fleet_rows, clock, mapping, fleet_label, coders)
     observation = _observation(
-        _Log(table.label, mapping, rows, start, end, clock, coders),
+        ClockedLog(table.label, mapping, rows, start, end, clock, coders),
         exposed,
         Source(table.label, sha256(log), len(rows.line) + len(rows.ragged)),
         Source(fleet_label, sha256(fleet), len(fleet_rows.line)),
     )
+    _check_exposure(observation)
     check_exclusions(observation, accept_exclusions)
     return observation
 
 
-def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Observation:
+def _observation(log: ClockedLog, fleet: Fleet, source: Source, roster: Source) -> Observation:
     coders, rows = log.coders, log.rows
     kind = _kinds(log, fleet)
     notes = []
-    software = coders["kind"].code(SOFTWARE)
+    software = coders["kind"][SOFTWARE]
     if (kind == software).any() and not (fleet.kind == software).any():
         fleet = _with_one_job(fleet, software, log.clock)
         notes.append(
@@ -129,8 +123,8 @@ def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Obs
         log.mapping.overlaps == "merge",
     )
     reason[good] = cleaned.reason
-    _check_counts(log, fleet, cleaned.incidents, software, roster.name)
-    notes += _notes(log, fleet, unit, reason)
+    _check_counts(log, fleet, cleaned, software, roster.name)
+    notes += oddities(log, fleet, cleaned.incidents, unit, reason)
     names, incidents, absences, fleet = _named(coders, cleaned, fleet)
     origin = log.clock.origin
     return Observation(
@@ -141,7 +135,7 @@ def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Obs
         log.clock.begin_h,
         log.clock.end_h,
         None if origin is None else (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=origin)).isoformat(),
-        _exclusions(log, reason, unit, start_h, end_h),
+        exclusions_of(log, reason, unit, start_h, end_h),
         cleaned.overlapping,
         tuple(notes),
         source,
@@ -149,15 +143,15 @@ def _observation(log: _Log, fleet: Fleet, source: Source, roster: Source) -> Obs
     )
 
 
-def _kinds(log: _Log, fleet: Fleet) -> Integers:
+def _kinds(log: ClockedLog, fleet: Fleet) -> Integers:
     """The kind of each row's unit.  Raises InputError where nothing says it."""
     coder, mapping, codes = log.coders["kind"], log.mapping, log.rows.codes
     known = {coder.names[code]: int(code) for code in np.unique(fleet.kind)}
-    known |= {SOFTWARE: coder.code(SOFTWARE), EXCLUDE: EXCLUDED}
+    known |= {SOFTWARE: coder[SOFTWARE], EXCLUDE: EXCLUDED}
     default = UNKNOWN
     if mapping.default_kind is not None:
-        default = EXCLUDED if mapping.default_kind == EXCLUDE else coder.code(mapping.default_kind)
-    mapped = {word: EXCLUDED if kind == EXCLUDE else coder.code(kind) for word, kind in mapping.kinds.items()}
+        default = EXCLUDED if mapping.default_kind == EXCLUDE else coder[mapping.default_kind]
+    mapped = {word: EXCLUDED if kind == EXCLUDE else coder[kind] for word, kind in mapping.kinds.items()}
     kind_of_unit = np.full(len(log.coders["unit"].names), UNKNOWN, dtype=np.int64)
     named = fleet.unit >= 0
     kind_of_unit[fleet.unit[named]] = fleet.kind[named]
@@ -182,7 +176,7 @@ def _with_one_job(fleet: Fleet, software: int, clock: Clock) -> Fleet:
     )
 
 
-def _places(log: _Log, fleet: Fleet, kind: Integers) -> tuple[Integers, Integers, Integers]:
+def _places(log: ClockedLog, fleet: Fleet, kind: Integers) -> tuple[Integers, Integers, Integers]:
     """Unit, rack and zone of each row: racks and zones that the log leaves out are the roster's.
 
     A rack's fault that names another unit, such as a host, is that of the unit's rack, where it is known.
@@ -195,17 +189,17 @@ def _places(log: _Log, fleet: Fleet, kind: Integers) -> tuple[Integers, Integers
         of_unit[fleet.unit[named]] = of_fleet[named]
         left = codes < 0
         codes[left] = of_unit[unit[left]]
-    rack_kind = coders["kind"].code("rack")
+    rack_kind = coders["kind"]["rack"]
     is_rack = np.zeros(len(coders["unit"].names) + 1, dtype=np.bool_)
     is_rack[fleet.unit[named[fleet.kind[named] == rack_kind]]] = True
     moved = np.flatnonzero((kind == rack_kind) & (rack >= 0) & ~is_rack[unit])
     if len(moved):
-        as_unit = np.array([coders["unit"].code(name) for name in coders["rack"].names], dtype=np.int64)
+        as_unit = np.array([coders["unit"][name] for name in coders["rack"].names], dtype=np.int64)
         unit[moved] = as_unit[rack[moved]]
     return unit, rack, zone
 
 
-def _first_reasons(log: _Log, fleet: Fleet, kind: Integers, unit: Integers, software: int) -> Reasons:
+def _first_reasons(log: ClockedLog, fleet: Fleet, kind: Integers, unit: Integers, software: int) -> Reasons:
     """Why rows are left out before their times are compared; refuses a log of which nothing says the kinds."""
     mapping, rows, coders = log.mapping, log.rows, log.coders
     reason = np.zeros(len(rows.line), dtype=np.int8)
@@ -237,7 +231,7 @@ def _first_reasons(log: _Log, fleet: Fleet, kind: Integers, unit: Integers, soft
     return reason
 
 
-def _check_kinds(log: _Log, fleet: Fleet, kind: Integers, reason: Reasons) -> None:
+def _check_kinds(log: ClockedLog, fleet: Fleet, kind: Integers, reason: Reasons) -> None:
     """Refuse a log with rows of a kind that nothing says, or of one of which the fleet has no units."""
     left = reason == 0
     faults = []
@@ -269,19 +263,18 @@ def _check_kinds(log: _Log, fleet: Fleet, kind: Integers, reason: Reasons) -> No
         raise InputError(log.label, faults)
 
 
-def _check_counts(log: _Log, fleet: Fleet, incidents: Incidents, software: int, roster: str) -> None:
+def _check_counts(log: ClockedLog, fleet: Fleet, cleaned: Cleaned, software: int, roster: str) -> None:
     """Refuse a fleet that counts fewer units of a kind than have incidents."""
     faults = []
+    incidents, absences = cleaned.incidents, cleaned.absences
     for code in np.unique(fleet.kind[fleet.unit < 0]).tolist():
         if code == software:
             continue
-        seen, counted = (
-            len(np.unique(incidents.unit[incidents.kind == code])),
-            int(fleet.units[fleet.kind == code].sum()),
-        )
-        if seen > counted:
+        units = np.union1d(incidents.unit[incidents.kind == code], absences.unit[absences.kind == code])
+        counted = int(fleet.units[fleet.kind == code].sum())
+        if len(units) > counted:
             name = log.coders["kind"].names[code]
-            message = f"expected at least the {seen:,} units of kind {name} that have incidents in the log, got "
+            message = f"expected at least the {len(units):,} units of kind {name} that have incidents in the log, got "
             message += (
                 f"{counted:,}; are the log's units of another kind, or were some replaced? Give a row for each unit"
             )
@@ -290,92 +283,19 @@ def _check_counts(log: _Log, fleet: Fleet, incidents: Incidents, software: int, 
         raise InputError(roster, faults)
 
 
-def _notes(log: _Log, fleet: Fleet, unit: Integers, reason: Reasons) -> list[str]:
-    """What looks odd though nothing follows from it."""
-    notes = []
-    names = log.coders["unit"].names
-    used = np.unique(unit[(reason == 0) | (reason == Reason.NOT_IN_ROSTER)])
-    here = {_folded(names[code]): names[code] for code in np.unique(fleet.unit[fleet.unit >= 0]).tolist()}
-    in_fleet = set(here.values())
-    twins = []
-    for code in used[used >= 0].tolist():
-        name = names[code]
-        other = here.setdefault(_folded(name), name)
-        if other != name and name not in in_fleet:
-            twins.append((name, other))
-    if twins:
-        told = ", ".join(f"{brief(a)} and {brief(b)}" for a, b in sorted(twins)[:MOST_TOLD])
-        several = f"{len(twins)} unit{'s differ' if len(twins) > 1 else ' differs'}"
-        notes.append(f"{several} from another only in case, spaces or signs between words: {told}")
-    for role, stated in (("fault_class", log.mapping.kinds), ("disposition", _dispositions(log.mapping))):
-        there = set(log.coders[role].names) | (set(log.coders["kind"].names) if role == "fault_class" else set())
-        missing = sorted(word for word in stated if word.strip() not in there)
-        if missing:
-            notes.append(f"the mapping names {', '.join(map(brief, missing[:MOST_TOLD]))}, which the log does not have")
-    return notes
-
-
-def _dispositions(mapping: LogMapping) -> tuple[str, ...]:
-    return mapping.dispositions.exclude if mapping.dispositions else ()
-
-
-def _folded(name: str) -> str:
-    """A name without what people write differently."""
-    return "".join(sign for sign in name.casefold() if sign not in " _-.")
-
-
-def _exclusions(
-    log: _Log, reason: Reasons, unit: Integers, start_h: NDArray[np.float64], end_h: NDArray[np.float64]
-) -> tuple[Exclusion, ...]:
-    """What was left out, in the order of the rules."""
-    found = []
-    ragged = log.rows.ragged
-    if ragged:
-        words = WORDS[Reason.FIELDS]
-        lines = tuple(line for line, _ in ragged[:LINES_TOLD])
-        found.append(Exclusion(words.reason, words.role, len(ragged), lines, ragged[0][1], words.fix))
-    for why in Reason:
-        rows = np.flatnonzero(reason == why)
-        if why is Reason.NONE or len(rows) == 0:
-            continue
-        words, first = WORDS[why], int(rows[0])
-        example, fix = _example(log, why, first, unit, start_h, end_h), words.fix
-        if why in (Reason.BAD_START, Reason.BAD_END):
-            role = "start" if why is Reason.BAD_START else "end"
-            text = log.rows.odd.get((role, first), "")
-            example, fix = brief(text), time_advice(text, log.rows.unit_of_time)
-        lines = tuple(log.rows.line[rows[:LINES_TOLD]].tolist())
-        found.append(Exclusion(words.reason, words.role, len(rows), lines, example, fix))
-    return tuple(found)
-
-
-def _example(
-    log: _Log, why: Reason, row: int, unit: Integers, start_h: NDArray[np.float64], end_h: NDArray[np.float64]
-) -> str:
-    """What a row holds that is left out."""
-    names = {role: log.coders[role].names for role in ("unit", "fault_class", "disposition", "kind")}
-    if why is Reason.KIND:
-        codes = log.rows.codes
-        role = "fault_class" if codes["fault_class"][row] >= 0 else "kind"
-        return brief(names[role][codes[role][row]]) if codes[role][row] >= 0 else ""
-    if why is Reason.DISPOSITION:
-        return brief(names["disposition"][log.rows.codes["disposition"][row]])
-    name = brief(names["unit"][unit[row]]) if unit[row] >= 0 else "a row without unit"
-    if why in (Reason.NO_UNIT, Reason.NO_START, Reason.NOT_IN_ROSTER):
-        return name
-    times = (_time_text(log, role, row, value[row]) for role, value in (("start", start_h), ("end", end_h)))
-    return f"{name} from {' to '.join(times)}"
-
-
-def _time_text(log: _Log, role: str, row: int, hour: float) -> str:
-    """A time of a row for people: UTC, or hours of the log's clock."""
-    moment = log.start if role == "start" else log.end
-    if np.isnan(hour) and moment.state[row] not in (TWICE, NEVER):
-        return "open"
-    if log.clock.origin is None:
-        return f"{hour:.6g} h"
-    text = str(np.datetime64(int(moment.value[row]), "us").astype("datetime64[s]"))
-    return text + ("" if moment.state[row] in (TWICE, NEVER) else "Z")
+def _check_exposure(observation: Observation) -> None:
+    """Refuse a fleet whose counted units were down for longer than they were in service."""
+    faults = []
+    for kind, name in enumerate(observation.names.kinds):
+        if observation.roster_of(kind) and name != SOFTWARE:
+            continue  # of named units downtime counts only while they are in service
+        service, down = service_hours(observation, kind), down_hours(observation, kind)
+        if down > service * (1 + 1e-9):
+            message = f"expected more time in service of kind {name} than the {down:,.1f} h that the log has it down, "
+            message += f"got {service:,.1f} h; correct the numbers and times of its units, or give a row for each unit"
+            faults.append(Fault("units", message))
+    if faults:
+        raise InputError(observation.roster.name, faults)
 
 
 def _named(coders: dict[str, Coder], cleaned: Cleaned, fleet: Fleet) -> tuple[Names, Incidents, Absences, Fleet]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spareopt.calibration.incidents import Floats, Integers, Observation
+from spareopt.calibration.incidents import SOFTWARE, Floats, Integers, Observation
 
 
 class UnitService(NamedTuple):
@@ -28,7 +28,10 @@ def service_hours(observation: Observation, kind: int) -> float:
 
 
 def down_hours(observation: Observation, kind: int) -> float:
-    """Unit-hours down while in service of a kind, h: incidents, and absences from before; overlaps count once."""
+    """Unit-hours down while in service of a kind, h: incidents, and absences from before; overlaps count once.
+
+    Of counted units that is from the first to the last time in which any of their kind is in service.
+    """
     return float(_down(observation, kind)[1].sum())
 
 
@@ -56,15 +59,21 @@ def _down(observation: Observation, kind: int) -> tuple[Integers, Floats]:
     incidents, absences, fleet = observation.incidents, observation.absences, observation.fleet
     one, other = incidents.kind == kind, absences.kind == kind
     unit = np.concatenate((incidents.unit[one], absences.unit[other]))
+    if observation.names.kinds[kind] == SOFTWARE:
+        unit = np.full_like(unit, -1)  # whichever unit tells it, it is the job that is down
     start = np.concatenate((incidents.start_h[one], absences.start_h[other]))
     until = np.concatenate((incidents.until_h[one], absences.end_h[other]))
+    in_service = fleet.kind == kind
+    if in_service.any():
+        start = np.maximum(start, fleet.from_h[in_service].min())
+        until = np.minimum(until, fleet.to_h[in_service].max())
     order = np.lexsort((start, unit))
     unit, start, until = unit[order], start[order], until[order]
     # What of an interval comes after all that its unit was down before.
     latest = _latest_before(unit, until)
     start = np.maximum(start, latest)
     length = np.maximum(until - start, 0.0)
-    if not observation.roster_of(kind):
+    if not observation.roster_of(kind) or observation.names.kinds[kind] == SOFTWARE:
         return unit, length
     return unit, _in_service(unit, start, start + length, fleet.unit, fleet.from_h, fleet.to_h)
 
