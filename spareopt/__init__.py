@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spareopt.alternatives import WhyNot, why_not
     from spareopt.binding import Binds, what_binds
+    from spareopt.calibration.as_overlay import calibration_overlay
+    from spareopt.calibration.calibrating import calibrate
     from spareopt.calibration.incidents import Observation
     from spareopt.calibration.observation import read_observation
+    from spareopt.calibration.result import Calibration
+    from spareopt.calibration.store import read_calibration, write_calibration
     from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
@@ -62,6 +66,7 @@ if (_CHECKOUT / "formulations" / "selection.py").is_file():
 
 _HOMES = {
     "Binds": "binding",
+    "Calibration": "calibration.result",
     "Comparison": "simulation.result",
     "Decisions": "decisions",
     "Evaluation": "evaluation",
@@ -91,6 +96,8 @@ _HOMES = {
     "Trace": "simulation.trace",
     "WhyNot": "alternatives",
     "ZoneChoice": "decisions",
+    "calibrate": "calibration.calibrating",
+    "calibration_overlay": "calibration.as_overlay",
     "compare": "simulation.simulate",
     "compare_plans": "plan_comparison",
     "compare_robust": "robust",
@@ -98,12 +105,13 @@ _HOMES = {
     "explain_change": "plan_changes",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
-    "list_runs": "run_records",
     "incident_logs": "simulation.incidents",
+    "list_runs": "run_records",
     "marginal_values": "marginal",
     "near_optimal": "near",
     "one_step_away": "neighbours",
     "query_runs": "run_queries",
+    "read_calibration": "calibration.store",
     "read_comparison": "simulation.store",
     "read_decisions": "decisions",
     "read_frontier": "curve_store",
@@ -122,8 +130,8 @@ _HOMES = {
     "read_trace": "simulation.trace",
     "select": "selection",
     "simulate": "simulation.simulate",
-    "simulate_once": "once",
     "simulate_incidents": "simulation.incidents",
+    "simulate_once": "once",
     "solve": "optimise",
     "solve_once": "once",
     "solve_robust": "robust",
@@ -133,6 +141,7 @@ _HOMES = {
     "undominated": "selection",
     "what_binds": "binding",
     "why_not": "alternatives",
+    "write_calibration": "calibration.store",
     "write_curve": "curve_store",
     "write_incidents": "simulation.incident_files",
     "write_map": "map_store",
@@ -146,6 +155,7 @@ _HOMES = {
 
 __all__ = [
     "Binds",
+    "Calibration",
     "Comparison",
     "Decisions",
     "Evaluation",
@@ -175,6 +185,8 @@ __all__ = [
     "Trace",
     "WhyNot",
     "ZoneChoice",
+    "calibrate",
+    "calibration_overlay",
     "compare",
     "compare_plans",
     "compare_robust",
@@ -188,6 +200,7 @@ __all__ = [
     "near_optimal",
     "one_step_away",
     "query_runs",
+    "read_calibration",
     "read_comparison",
     "read_decisions",
     "read_frontier",
@@ -217,6 +230,7 @@ __all__ = [
     "undominated",
     "what_binds",
     "why_not",
+    "write_calibration",
     "write_curve",
     "write_incidents",
     "write_map",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spareopt.cli_calibrate import calibrate
 from spareopt.cli_compare import compare
 from spareopt.cli_explain import explain
 from spareopt.cli_frontier import frontier
@@ -352,6 +353,7 @@ def new(file: str, source: str) -> None:
     )
 
 
+main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(simulate)
 main.add_command(robust)

@@ -25,6 +25,7 @@ HOMES = {
     "sweep": "sweep_result.Sweep",
     "infeasibility": "conflicts.Infeasibility",
     "selection": "selected.Selected",
+    "calibration": "calibration.result.Calibration",
     "manifest": "manifest.Manifest",
     "runs": "run_records.RunList",
     "runs-query": "run_queries.RunQuery",

@@ -211,6 +211,7 @@ def documents() -> dict[str, Callable[[], str]]:
     import spareopt  # noqa: PLC0415
     from spareopt.axes import parse_axis  # noqa: PLC0415
     from spareopt.folders import json_text  # noqa: PLC0415
+    from spareopt.overlays.templates import template_text  # noqa: PLC0415
     from spareopt.run_queries import query_document  # noqa: PLC0415
     from spareopt.run_records import list_runs  # noqa: PLC0415
     from spareopt.sweeps import run_sweep  # noqa: PLC0415
@@ -232,6 +233,13 @@ def documents() -> dict[str, Callable[[], str]]:
         other = spareopt.read_instance("academic-1k", overrides={"power.pue": 1.3})
         changed = spareopt.write_plan(spareopt.solve(other), other, folder.with_name("plan-b"))
         return spareopt.compare_plans([folder, changed]).to_json()
+
+    def calibrated() -> str:
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / name for name in ("log.csv", "fleet.csv", "mapping.yaml")]
+            for file, kind in zip(files, ("log", "fleet", "mapping"), strict=True):
+                file.write_text(template_text(kind, case), encoding="utf-8")
+            return spareopt.calibrate(*files).to_json()
 
     def in_a_folder(use: Callable[[Path], str]) -> str:
         with tempfile.TemporaryDirectory() as folder:
@@ -264,6 +272,7 @@ def documents() -> dict[str, Callable[[], str]]:
             spareopt.read_instance("academic-1k", overrides={"limits.floor": 1})
         ).to_json(),
         "selection": lambda: spareopt.select(table, {"cost": 4.0}, structure="series", factor="reliability").to_json(),
+        "calibration": calibrated,
         "manifest": lambda: in_a_folder(lambda folder: (folder / "manifest.json").read_text()),
         "runs": lambda: in_a_folder(listed),
         "runs-query": lambda: in_a_folder(

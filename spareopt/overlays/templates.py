@@ -1,4 +1,4 @@
-"""The tables to start from that planners fill in, each written by the module that reads it."""
+"""The files to start from that planners fill in, each written beside the module that reads it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Template:
-    """A table to start from: what it is, the function that writes it for an instance, and the command to try next."""
+    """A file to start from: what it is, the function that writes it for an instance, and the command to try next."""
 
     what: str
     module: str
@@ -33,6 +33,24 @@ TEMPLATES = {
         "spareopt.overlays.contracts",
         "contracts_template",
         "spareopt solve {instance} --overlay {file}",
+    ),
+    "log": Template(
+        "an incident log to calibrate from",
+        "spareopt.calibration.templates",
+        "log_template",
+        "spareopt calibrate {file} --fleet fleet.csv --mapping mapping.yaml --instance {instance} -o overlay.yaml",
+    ),
+    "fleet": Template(
+        "the fleet that the incidents are of",
+        "spareopt.calibration.templates",
+        "fleet_template",
+        "spareopt calibrate log.csv --fleet {file} --mapping mapping.yaml --instance {instance} -o overlay.yaml",
+    ),
+    "mapping": Template(
+        "what the words of an incident log mean",
+        "spareopt.calibration.templates",
+        "mapping_template",
+        "spareopt calibrate log.csv --fleet fleet.csv --mapping {file} --instance {instance} -o overlay.yaml",
     ),
 }
 
