@@ -34,6 +34,7 @@ from math import exp
 from typing import Any, Literal
 
 import pyomo.environ as pyo
+
 from spareopt.formulations.selection import (
     Line,
     Selection,

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from spareopt.alternatives import WhyNot, why_not
     from spareopt.binding import Binds, what_binds
+    from spareopt.calibration.incidents import Observation
+    from spareopt.calibration.observation import read_observation
     from spareopt.conflicts import Infeasibility, explain_infeasible, read_infeasibility
     from spareopt.curve_store import read_frontier, read_marginal_values, read_tornado, write_curve
     from spareopt.decisions import Decisions, ZoneChoice, read_decisions
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
     from spareopt.robust_store import read_robust, write_robust
     from spareopt.selected import Selected
     from spareopt.selection import select, undominated
+    from spareopt.simulation.incident_files import write_incidents
+    from spareopt.simulation.incidents import IncidentLog, incident_logs, simulate_incidents
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
@@ -53,6 +57,7 @@ _HOMES = {
     "Decisions": "decisions",
     "Evaluation": "evaluation",
     "Frontier": "efficient",
+    "IncidentLog": "simulation.incidents",
     "Infeasibility": "conflicts",
     "InfeasibleError": "errors",
     "InputError": "errors",
@@ -60,6 +65,7 @@ _HOMES = {
     "LimitError": "errors",
     "MarginalValues": "marginal",
     "NearOptimal": "near_result",
+    "Observation": "calibration.incidents",
     "Plan": "plan",
     "RobustComparison": "robust",
     "RobustPlan": "robust",
@@ -77,6 +83,7 @@ _HOMES = {
     "evaluate": "evaluation",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
+    "incident_logs": "simulation.incidents",
     "marginal_values": "marginal",
     "near_optimal": "near",
     "one_step_away": "neighbours",
@@ -87,6 +94,7 @@ _HOMES = {
     "read_instance": "reading",
     "read_map": "map_store",
     "read_marginal_values": "curve_store",
+    "read_observation": "calibration.observation",
     "read_plan": "store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
@@ -95,6 +103,7 @@ _HOMES = {
     "read_trace": "simulation.trace",
     "select": "selection",
     "simulate": "simulation.simulate",
+    "simulate_incidents": "simulation.incidents",
     "solve": "optimise",
     "solve_robust": "robust",
     "strategy_map": "mapping",
@@ -104,6 +113,7 @@ _HOMES = {
     "what_binds": "binding",
     "why_not": "alternatives",
     "write_curve": "curve_store",
+    "write_incidents": "simulation.incident_files",
     "write_map": "map_store",
     "write_plan": "store",
     "write_robust": "robust_store",
@@ -116,6 +126,7 @@ __all__ = [
     "Decisions",
     "Evaluation",
     "Frontier",
+    "IncidentLog",
     "Infeasibility",
     "InfeasibleError",
     "InputError",
@@ -123,6 +134,7 @@ __all__ = [
     "LimitError",
     "MarginalValues",
     "NearOptimal",
+    "Observation",
     "Plan",
     "RobustComparison",
     "RobustPlan",
@@ -140,6 +152,7 @@ __all__ = [
     "evaluate",
     "explain_infeasible",
     "frontier",
+    "incident_logs",
     "marginal_values",
     "near_optimal",
     "one_step_away",
@@ -150,6 +163,7 @@ __all__ = [
     "read_instance",
     "read_map",
     "read_marginal_values",
+    "read_observation",
     "read_plan",
     "read_robust",
     "read_simulation",
@@ -158,6 +172,7 @@ __all__ = [
     "read_trace",
     "select",
     "simulate",
+    "simulate_incidents",
     "solve",
     "solve_robust",
     "strategy_map",
@@ -167,6 +182,7 @@ __all__ = [
     "what_binds",
     "why_not",
     "write_curve",
+    "write_incidents",
     "write_map",
     "write_plan",
     "write_robust",

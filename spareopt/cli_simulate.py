@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from spareopt.instance import Instance
     from spareopt.simulation.result import Comparison, Simulation
     from spareopt.simulation.runs import By
+    from spareopt.simulation.simulate import OnProgress
 
 
 @click.command()
@@ -77,6 +78,13 @@ if TYPE_CHECKING:
     help="Play each unit, or only how many are down: faster, for exponential laws.",
 )
 @click.option("--trace", "trace_file", default=None, metavar="FILE", help="Replay a CSV file of faults of trays.")
+@click.option(
+    "--incidents",
+    "incidents_file",
+    default=None,
+    metavar="FILE",
+    help="Write the faults of the first replication as an incident log (CSV), and the fleet beside it.",
+)
 @output_option("the result and its tables")
 @json_option
 def simulate(
@@ -86,6 +94,7 @@ def simulate(
     plan_source: str | None,
     against: str | None,
     trace_file: str | None,
+    incidents_file: str | None,
     output: str | None,
     as_json: bool,
     until_job: bool,
@@ -103,6 +112,14 @@ def simulate(
     option = next((name for name, asked in alone.items() if asked), None)
     if against is not None and option is not None:
         raise click.UsageError(f"{option} does not go with --against; leave one of them out.")
+    logged = {"--against": against is not None, "--trace": trace_file is not None, "--by counts": by == "counts"}
+    option = next((name for name, asked in logged.items() if asked), None)
+    if incidents_file is not None and option is not None:
+        raise click.UsageError(f"--incidents does not go with {option}; leave one of them out.")
+    if incidents_file is not None:
+        from spareopt.simulation.incident_files import check_incident_files  # noqa: PLC0415
+
+        check_incident_files(incidents_file)
     simulating.checked_options(instance, precision=precision, until_job=until_job, by=by, **options)
     trace = None
     if trace_file is not None:
@@ -112,8 +129,11 @@ def simulate(
     second = None if against is None else read_plan_option(against)
     first, plan = _first(instance, plan_source, int(options["seed"]))
     result: Simulation | Comparison
+    log = ""
     with ReplicationsLine() as line:
         try:
+            if incidents_file is not None:
+                log = _write_incidents(instance, first, incidents_file, line.show, until_job, options)
             if second is None:
                 result = simulating.simulate(
                     instance, first, precision=precision, until_job=until_job, by=by, trace=trace,
@@ -128,7 +148,7 @@ def simulate(
 
     def words() -> str:
         if against is None:
-            return text.simulation_text(result, instance, plan)  # type: ignore[arg-type]
+            return text.simulation_text(result, instance, plan) + log  # type: ignore[arg-type]
         return text.comparison_text(result, instance, plan_source or "the optimum", against)  # type: ignore[arg-type]
 
     codes = {"interrupted": INTERRUPTED, "replications used up": LIMIT_WITH_PLAN}
@@ -141,6 +161,19 @@ def simulate(
         write=lambda folder: write_simulation(result, folder),
         code=codes.get(played.status, 0),  # type: ignore[union-attr]
     )
+
+
+def _write_incidents(
+    instance: Instance, first: Decisions, file: str, on_progress: OnProgress, until_job: bool, options: dict[str, Any]
+) -> str:
+    """Write the incident log of the first replication, before the simulation, and say what is in it."""
+    from spareopt.simulation.incident_files import write_incidents  # noqa: PLC0415
+    from spareopt.simulation.incidents import simulate_incidents  # noqa: PLC0415
+    from spareopt.simulation.text import incidents_text  # noqa: PLC0415
+
+    taken = {name: options[name] for name in ("years", "seed", "warm_up")}
+    log = simulate_incidents(instance, first, until_job=until_job, on_progress=on_progress, **taken)
+    return "\n" + incidents_text(log, *write_incidents(log, file))
 
 
 def _first(instance: Instance, plan_source: str | None, seed: int) -> tuple[Decisions, str]:

@@ -39,8 +39,13 @@ def line_of(path: tuple[str | int, ...], data: Any, original: Any, lines: Lines)
     return line if here is there or here == there else None  # "is", because a NaN differs from itself
 
 
-def validation_faults(error: ValidationError, data: Any, original: Any, lines: Lines) -> list[Fault]:
-    """Pydantic's errors as faults, one for each field: an error that only follows from another is left out."""
+def validation_faults(
+    error: ValidationError, data: Any, original: Any, lines: Lines, root: type[BaseModel] = Instance
+) -> list[Fault]:
+    """Pydantic's errors as faults, one for each field: an error that only follows from another is left out.
+
+    ``root`` is the model that refused the data.
+    """
     details = error.errors(include_url=False)
     places = [tuple(detail["loc"]) for detail in details]
     faults: dict[str, Fault] = {}
@@ -50,9 +55,9 @@ def validation_faults(error: ValidationError, data: Any, original: Any, lines: L
         ):
             continue  # a list counts as empty once its items are refused
         path = _existing(loc, data, keep_last=detail["type"] in ("missing", "extra_forbidden", "invalid_key"))
-        message = _message(detail)
+        message = _message(detail, root)
         field, colon, rest = message.partition(": ")
-        model = _model_at(loc)
+        model = _model_at(loc, root)
         if colon and model is not None and field in model.model_fields:  # a model's own check names the field at fault
             path, message = (*path, field), rest
         fault = Fault(dotted(path), message, line_of(path, data, original, lines))
@@ -75,12 +80,12 @@ def _existing(loc: tuple[str | int, ...], data: Any, keep_last: bool) -> tuple[s
     return path
 
 
-def _message(detail: Any) -> str:
+def _message(detail: Any, root: type[BaseModel]) -> str:
     kind, value = detail["type"], detail.get("input")
     if kind == "missing":
         return "required, but missing"
     if kind == "extra_forbidden":
-        return _unknown_field(detail["loc"])
+        return _unknown_field(detail["loc"], root)
     if kind == "invalid_key":
         return "expected the name of a field, in letters; see `spareopt schema`"
     text = str(detail["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
@@ -111,8 +116,8 @@ _PLAIN_WORDS = (
 )
 
 
-def _unknown_field(loc: tuple[str | int, ...]) -> str:
-    model = _model_at(loc[:-1])
+def _unknown_field(loc: tuple[str | int, ...], root: type[BaseModel]) -> str:
+    model = _model_at(loc[:-1], root)
     here = sorted(model.model_fields) if model is not None else []
     for known, cutoff in ((here, 0.6), (_known_fields(), 0.8)):
         close = difflib.get_close_matches(str(loc[-1]), known, 1, cutoff)
@@ -121,9 +126,9 @@ def _unknown_field(loc: tuple[str | int, ...]) -> str:
     return f"unknown field; expected one of {', '.join(here)}" if here else "unknown field; see `spareopt schema`"
 
 
-def _model_at(loc: tuple[str | int, ...]) -> type[BaseModel] | None:
-    """The model that an instance has at a location; None where there is none."""
-    model: type[BaseModel] | None = Instance
+def _model_at(loc: tuple[str | int, ...], root: type[BaseModel]) -> type[BaseModel] | None:
+    """The model that a root model has at a location; None where there is none."""
+    model: type[BaseModel] | None = root
     for part in loc:
         field = model.model_fields.get(str(part)) if model is not None else None
         if field is not None:

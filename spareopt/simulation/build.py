@@ -34,7 +34,7 @@ Integers = NDArray[np.int64]
 
 MOST_UNITS = 20_000_000
 """Units of a site: more would take gigabytes of memory."""
-_KIND_BITS, _TRAY_BITS, _FEED_BITS = 20, 12, 6  # of the words of a unit's code, below which the next number starts
+KIND_BITS, TRAY_BITS, FEED_BITS = 20, 12, 6  # of the words of a unit's code, below which the next number starts
 _MOST_DOMAINS = 4000  # kinds of units beyond would give the codes of what is no unit
 _AGEING = {"always": ALWAYS, "working": WORKING, "computing": COMPUTING}
 
@@ -85,15 +85,15 @@ def _size_faults(instance: Instance, choices: Sequence[ZoneChoice], designs: Seq
     for i, (choice, design) in enumerate(zip(choices, designs, strict=True)):
         blocks = choice.racks * design.blocks_per_rack
         total += choice.count * (blocks * design.trays_per_block + choice.racks * feeds)
-        if design.trays_per_block > 1 << _TRAY_BITS:
+        if design.trays_per_block > 1 << TRAY_BITS:
             message = f"design {design.name!r} has {design.trays_per_block:,} trays a block, more than is simulated"
-            faults.append(Fault(f"zones.{i}.design", f"{message}; expected at most {1 << _TRAY_BITS:,}"))
+            faults.append(Fault(f"zones.{i}.design", f"{message}; expected at most {1 << TRAY_BITS:,}"))
         if blocks > 1 << 20:
             message = f"{blocks:,} blocks in a zone are more than is simulated; expected at most {1 << 20:,}"
             faults.append(Fault(f"zones.{i}.racks", message))
     zones = sum(choice.count for choice in choices)
-    if zones > 1 << _KIND_BITS:
-        message = f"{zones:,} zones are more than is simulated; expected at most {1 << _KIND_BITS:,}"
+    if zones > 1 << KIND_BITS:
+        message = f"{zones:,} zones are more than is simulated; expected at most {1 << KIND_BITS:,}"
         faults.append(Fault("zones", message))
     if not faults and total > MOST_UNITS:
         message = f"it has up to {total:,} units, more than is simulated; expected at most {MOST_UNITS:,}"
@@ -293,12 +293,12 @@ def _of_units(zones: _Zones, domains: _Domains, classes: Classes) -> dict[str, A
     block = np.repeat(_within(np.diff(zones.zone_block)), trays)
     domain = np.repeat(np.arange(len(domains.kind), dtype=np.int64), domains.feeds)
     first = (
-        (TRAY << _KIND_BITS) + zones.number[zone_of_tray],
-        (domains.kind[domain] << _KIND_BITS) + domains.zone_number[domain],
+        (TRAY << KIND_BITS) + zones.number[zone_of_tray],
+        (domains.kind[domain] << KIND_BITS) + domains.zone_number[domain],
     )
     second = (
-        (block << _TRAY_BITS) + _within(trays),
-        (domains.number[domain] << _FEED_BITS) + _within(domains.feeds),
+        (block << TRAY_BITS) + _within(trays),
+        (domains.number[domain] << FEED_BITS) + _within(domains.feeds),
     )
     return {
         "unit_class": np.concatenate(

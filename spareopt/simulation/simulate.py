@@ -55,7 +55,7 @@ OnProgress = Callable[[SimulationProgress], None]
 
 
 @dataclass(frozen=True)
-class _Subject:
+class Subject:
     """A plan to be simulated."""
 
     decisions: Decisions
@@ -99,7 +99,7 @@ def simulate(
         instance, replications=replications, years=years, seed=seed, warm_up=warm_up, precision=precision,
         confidence=confidence, processes=processes, executor=executor, until_job=until_job, by=by,
     )  # fmt: skip
-    subject = _subject(instance, decisions, options, trace)
+    subject = subject_of(instance, decisions, options, trace)
     played = _play(
         [subject], options, processes=processes, executor=executor, on_progress=on_progress,
         enough=None if options.precision is None else _precise(subject, options.precision, options.confidence),
@@ -131,7 +131,7 @@ def compare(
         instance, replications=replications, years=years, seed=seed, warm_up=warm_up, confidence=confidence,
         processes=processes, executor=executor,
     )  # fmt: skip
-    subjects = [_subject(instance, decisions, options, trace) for decisions in (first, second)]
+    subjects = [subject_of(instance, decisions, options, trace) for decisions in (first, second)]
     longest = max(subjects, key=lambda subject: subject.options.warm_up_h).options
     subjects = [_prepared(instance, s.decisions, s.exact, s.system, longest) for s in subjects]
     played = _play(subjects, options, processes=processes, executor=executor, on_progress=on_progress)
@@ -251,7 +251,7 @@ def build(instance: Instance, decisions: Decisions, trace: Trace | None) -> Syst
     return build_system(instance, decisions, trace)
 
 
-def _subject(instance: Instance, decisions: Decisions, options: SimulationOptions, trace: Trace | None) -> _Subject:
+def subject_of(instance: Instance, decisions: Decisions, options: SimulationOptions, trace: Trace | None) -> Subject:
     """A plan ready to be simulated, with the options that were left open filled in."""
     exact = evaluate(instance, decisions)
     system = build(instance, decisions, trace)
@@ -273,7 +273,7 @@ def _subject(instance: Instance, decisions: Decisions, options: SimulationOption
 
 def _prepared(
     instance: Instance, decisions: Decisions, exact: Evaluation, system: System, options: SimulationOptions
-) -> _Subject:
+) -> Subject:
     """A plan with all its options known.  Raises InputError for a record that is too long."""
     _, bins, _ = bins_of(options.years)
     if options.replications * bins > MOST_ROWS:
@@ -292,7 +292,7 @@ def _prepared(
         instance, decisions, exact,
         seed=options.seed, warm_up=options.warm_up_h, years=options.years, until_useful=until_useful,
     )  # fmt: skip
-    return _Subject(decisions, exact, system, options, run)
+    return Subject(decisions, exact, system, options, run)
 
 
 def _years_of(trace: Trace | None) -> float:
@@ -325,7 +325,7 @@ def _years_for_job(exact: Evaluation) -> float:
     return max(quarters, 1) / 4
 
 
-def _precise(subject: _Subject, precision: float, confidence: float) -> Callable[[Sequence[Outcomes]], bool]:
+def _precise(subject: Subject, precision: float, confidence: float) -> Callable[[Sequence[Outcomes]], bool]:
     """Whether CETT is known as precisely as asked."""
     run = subject.run(0)  # all have the same bins
 
@@ -337,7 +337,7 @@ def _precise(subject: _Subject, precision: float, confidence: float) -> Callable
     return enough
 
 
-def _cett(subject: _Subject, run: Run, outcomes: Sequence[Outcomes], confidence: float) -> Interval | None:
+def _cett(subject: Subject, run: Run, outcomes: Sequence[Outcomes], confidence: float) -> Interval | None:
     """CETT of the first plan so far."""
     if not outcomes:
         return None
@@ -347,7 +347,7 @@ def _cett(subject: _Subject, run: Run, outcomes: Sequence[Outcomes], confidence:
     return stats.ratio_interval(share * useful, hours, confidence)
 
 
-def _compile(options: SimulationOptions, on_progress: OnProgress | None) -> None:
+def compile_kernel(options: SimulationOptions, on_progress: OnProgress | None) -> None:
     """Compile the simulator before any process needs it, and say so: it takes about half a minute, once."""
     from spareopt.simulation.kernel import counts, loop  # noqa: PLC0415
     from spareopt.simulation.kernel.compiled import kept  # noqa: PLC0415
@@ -361,7 +361,7 @@ def _compile(options: SimulationOptions, on_progress: OnProgress | None) -> None
 
 
 def _play(
-    subjects: Sequence[_Subject],
+    subjects: Sequence[Subject],
     options: SimulationOptions,
     *,
     processes: int,
@@ -369,7 +369,7 @@ def _play(
     on_progress: OnProgress | None,
     enough: Callable[[Sequence[Outcomes]], bool] | None = None,
 ) -> Played:
-    _compile(options, on_progress)
+    compile_kernel(options, on_progress)
     started = time.perf_counter()
     last = started - REFRESH
     first: tuple[float, int] | None = None  # when a replication was first finished: the kernel is compiled by then
@@ -402,7 +402,7 @@ def _play(
     return played
 
 
-def _result(instance: Instance, subject: _Subject, played: Played, place: int) -> Simulation:
+def _result(instance: Instance, subject: Subject, played: Played, place: int) -> Simulation:
     numbers = tuple(played.outcomes)
     measured = Measured(
         instance=instance,

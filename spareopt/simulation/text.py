@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import shlex
+from pathlib import Path
 
 from rich.table import Table
 
 from spareopt import units
 from spareopt.instance import Instance
 from spareopt.score_text import decisions_table, losses_bars, recovery_text
+from spareopt.simulation.incidents import IncidentLog
 from spareopt.simulation.result import Comparison, Simulation, WallTime
 from spareopt.simulation.score import LEFT_OUT, played_words
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
@@ -43,6 +46,21 @@ def simulation_text(result: Simulation, instance: Instance, plan: str) -> str:
         "",
         prose(f"Method: {result.evaluation.method['cett']}."),
     )
+
+
+def incidents_text(log: IncidentLog, file: Path, fleet_file: Path) -> str:
+    """What is in an incident log that was written, and where."""
+    incidents = log.incidents
+    counts = incidents[incidents["start_h"] >= log.from_h]["kind"].value_counts()
+    kinds = ", ".join(f"{number:,} of kind {kind}" for kind, number in counts.items()) or "none"
+    before = int((incidents["start_h"] < log.from_h).sum())
+    still = int(incidents["end_h"].isna().sum())
+    words = (
+        f"Incident log of replication 0, from {log.from_h:,.0f} h to {log.to_h:,.0f} h after all units were new: "
+        f"{kinds}; besides {before:,} that began before, and in all {still:,} not yet over at its end. "
+        f"Written to {shlex.quote(str(file))}, the fleet of {len(log.fleet):,} units to {shlex.quote(str(fleet_file))}."
+    )
+    return render(prose(words))
 
 
 def comparison_text(result: Comparison, instance: Instance, first: str, second: str) -> str:

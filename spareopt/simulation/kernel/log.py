@@ -14,11 +14,11 @@ def log(w, kind, number):
 
 @inlined
 def log_at(w, time, kind, number):
-    """Log what happened at a time, while there is room."""
+    """Log what happened at a time, while there is room; what does not fit is counted all the same."""
     s = w.site[0]
     if s.recorded < len(w.log_time):
         w.log_time[s.recorded], w.log_kind[s.recorded], w.log_number[s.recorded] = time, kind, number
-        s.recorded += 1
+    s.recorded += 1
 
 
 @inlined

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ from spareopt.simulation.kernel.standbys import see_standbys, select, take_stand
 from spareopt.simulation.kernel.state import NO_SLOT, NOBODY, UP, new_state
 from spareopt.simulation.laws import LEMON, PLANNED, SITE, SOFTWARE, WINDOW
 from spareopt.simulation.outcome import Outcome
-from spareopt.simulation.system import Run, System, nothing
+from spareopt.simulation.system import Floats, Integers, Run, System, nothing
 
 SLICE = 1_000_000
 """Steps between two looks at what else there is to do, some 0.2 s."""
@@ -204,12 +205,42 @@ def prepare() -> None:
     go_on(StatePointer(new_state(*nothing())), 0)
 
 
-def event_log(system: System, run: Run, most: int = 100_000) -> list[tuple[float, str, int]]:
-    """The first events of a replication in order: (time h, what, number)."""
-    state = new_state(system, run, most)
+class Events(NamedTuple):
+    """What happened in a replication, in order."""
+
+    outcome: Outcome
+    time: Floats
+    """h."""
+    kind: Integers
+    """What: a number of LOG."""
+    number: Integers
+    """Which unit, block, zone, kind of burst or shelf."""
+    happened: int
+    """How many events there were; more than the rows where there was no room for all."""
+    factor: Floats
+    """How many times as often as stated each unit fails: other than 1 with lemons."""
+
+
+def play_logged(system: System, run: Run, room: int, *, pause: Callable[[], None] | None = None) -> Events:
+    """Play one replication and keep its first ``room`` events."""
+    state = new_state(system, run, room)
     pointer = StatePointer(state)
     while not go_on(pointer, SLICE):
-        pass
-    number = min(int(state.site[0]["recorded"]), most)
-    rows = zip(state.log_time[:number], state.log_kind[:number], state.log_number[:number], strict=True)
+        if pause is not None:
+            pause()
+    happened = int(state.site[0]["recorded"])
+    return Events(
+        outcome=outcome(state),
+        time=state.log_time[:happened],
+        kind=state.log_kind[:happened],
+        number=state.log_number[:happened],
+        happened=happened,
+        factor=state.units["factor"].copy(),
+    )
+
+
+def event_log(system: System, run: Run, most: int = 100_000) -> list[tuple[float, str, int]]:
+    """The first events of a replication in order: (time h, what, number)."""
+    events = play_logged(system, run, most)
+    rows = zip(events.time, events.kind, events.number, strict=True)
     return [(float(time), LOG[int(kind)], int(which)) for time, kind, which in rows]
