@@ -10,8 +10,8 @@ with :math:`f_{-1}` the start.  What is spent on a move is a difference of what 
 matter which member goes where, and :math:`y` need not be whole.
 
 Each quarter is a selection (``selection.py``) whose candidates belong to states:
-:math:`\sum_{c \in k} n_{tc} = f_{tk}`.  Its log-value, its limits and the choice of an option are its own.  A quarter may be idle, an option of its own that is
-taken just where no member is in a state that is built:
+:math:`\sum_{c \in k} n_{tc} = f_{tk}`.  Its log-value, its limits and the choice of an option are its own.  A quarter
+may be idle, an option of its own that is taken just where no member is in a state that is built:
 :math:`1 - i_t \le \sum_{k\,built} f_{tk} \le M (1 - i_t)`.
 
 Money: for every limit, :math:`\sum_{t,m} p_{tm} y_{tm} + \sum_u q_u s_u \le b` over some of the moves and of the orders
@@ -24,9 +24,9 @@ range :math:`[L_t, U_t]` that is of interest; where a quarter may be lost or idl
 :math:`v_t` at least its target.
 
 With a focus on quarter t, only that one is chosen for, and :math:`v_t` is maximised: a bound on it alone.  Before
-that, the most that can be held in a quarter, :math:`\max \sum_k r_k f_{tk}` over whole numbers of members and the money
-alone, is a small model of its own; as a row of the others it takes from the relaxation what only parts of members
-could buy.
+that, the most that can be held, :math:`\max \sum_t \omega_t \sum_k r_k f_{tk}` over whole numbers of members within the
+money alone, is a small model of its own; as a row of the others it takes from their relaxation what only parts of
+members could buy.
 """
 
 from __future__ import annotations
@@ -78,8 +78,7 @@ class Quarter:
     stock: Array | None = None
     """What each candidate takes of the stock; None: nothing."""
     held: Array | None = None
-    """What each state holds (such as racks, in GPUs), of which there is at most ``most_held`` in the quarter."""
-    most_held: float = float("inf")
+    """What each state holds, such as racks, in GPUs."""
     least_power: Array | None = None
     """The least power of each state, and ``most_power`` of the quarter: for what can be held."""
     most_power: float = float("inf")
@@ -123,6 +122,8 @@ class Staged:
     unit: float = 0.0
     """Log-values count from it: values are in e^unit."""
     excluded: tuple[Plan, ...] = ()
+    held: tuple[tuple[tuple[float, ...], float], ...] = ()
+    """Known bounds on what is held: a weight for each quarter, and the most that the weighted sum can be."""
 
 
 def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo.ConcreteModel:
@@ -145,6 +146,10 @@ def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo
                 for var in model.quarter[t].n.values():
                     var.domain = pyo.NonNegativeReals
     _add_money(model, staged, last)
+    model.held = pyo.ConstraintList()
+    for weights, most in staged.held:
+        if not any(weights[last + 1 :]):
+            model.held.add(_held(model, staged, weights) / max(most, 1.0) <= min(most, 1.0) + ROUNDING)
     if focus is not None:
         model.objective = pyo.Objective(expr=model.quarter[focus].log_value, sense=pyo.maximize)
         return model
@@ -164,24 +169,36 @@ def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo
     return model
 
 
-def most_held(staged: Staged, t: int) -> pyo.ConcreteModel:
-    """The model of the most that can be held in a quarter, by whole members, the money and the least power alone."""
+def most_held(staged: Staged, weights: tuple[float, ...]) -> pyo.ConcreteModel:
+    """The model of the most that can be held, weighted by quarter, by whole members, money and least power alone."""
+    last = max(t for t, weight in enumerate(weights) if weight)
     model = pyo.ConcreteModel(name="held")
-    _add_flows(model, staged, t, True)
+    _add_flows(model, staged, last, True)
     model.stock = pyo.Var([], domain=pyo.NonNegativeIntegers)
-    _add_money(model, replace(staged, money=tuple(replace(limit, orders={}) for limit in staged.money)), t)
+    _add_money(model, replace(staged, money=tuple(replace(limit, orders={}) for limit in staged.money)), last)
     model.power = pyo.ConstraintList()
-    for u, quarter in enumerate(staged.quarters[: t + 1]):
+    for u, quarter in enumerate(staged.quarters[: last + 1]):
         if quarter.least_power is not None and quarter.least_power.any():
-            drawn = sum(float(p) * model.zones[u, k] for k, p in enumerate(quarter.least_power) if p)
-            model.power.add(drawn / quarter.most_power <= 1.0 + ROUNDING)
-    held = staged.quarters[t].held
-    assert held is not None
-    unit = float(held.max()) or 1.0
-    model.objective = pyo.Objective(
-        expr=sum(float(h) / unit * model.zones[t, k] for k, h in enumerate(held) if h), sense=pyo.maximize
-    )
+            drawn = sum(
+                float(p) / quarter.most_power * model.zones[u, k] for k, p in enumerate(quarter.least_power) if p
+            )
+            model.power.add(drawn <= 1.0 + ROUNDING)
+    model.objective = pyo.Objective(expr=_held(model, staged, weights), sense=pyo.maximize)
     return model
+
+
+def _held(model: pyo.ConcreteModel, staged: Staged, weights: tuple[float, ...]) -> Any:
+    return sum(
+        weight * float(held) * model.zones[t, k]
+        for t, weight in enumerate(weights)
+        if weight
+        for k, held in enumerate(_of(staged.quarters[t]))
+        if held
+    )
+
+
+def _of(quarter: Quarter) -> Array:
+    return np.zeros(len(quarter.built)) if quarter.held is None else quarter.held
 
 
 def chosen_plan(model: Any) -> tuple[Plan, dict[int, int]]:
@@ -241,10 +258,6 @@ def _add_quarter(model: pyo.ConcreteModel, staged: Staged, t: int, focus: int | 
     for k in range(len(quarter.built)):
         rows = np.flatnonzero(quarter.state == k)
         block.take.add(sum(block.n[int(c)] for c in rows) - model.zones[t, k] == 0)
-    if quarter.held is not None and quarter.held.any() and quarter.most_held < float("inf"):
-        size = max(quarter.most_held, 1.0)
-        held = sum(float(h) / size * model.zones[t, k] for k, h in enumerate(quarter.held) if h)
-        block.holds = pyo.Constraint(expr=held <= quarter.most_held / size + ROUNDING)
     members, idle = sum(selection.members), block.option[quarter.idle]
     built = sum(model.zones[t, int(k)] for k in np.flatnonzero(quarter.built))
     if quarter.built.any():

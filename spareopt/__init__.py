@@ -42,6 +42,11 @@ if TYPE_CHECKING:
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
+    from spareopt.staging.decisions import StagedDecisions
+    from spareopt.staging.plan import StagedPlan, solve_staged
+    from spareopt.staging.rolling import later_instance
+    from spareopt.staging.score import StagedScore, evaluate_staged
+    from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
     from spareopt.sweeps import sweep
@@ -73,6 +78,9 @@ _HOMES = {
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
+    "StagedDecisions": "staging.decisions",
+    "StagedPlan": "staging.plan",
+    "StagedScore": "staging.score",
     "StrategyMap": "map_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
@@ -81,9 +89,11 @@ _HOMES = {
     "compare": "simulation.simulate",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "evaluate_staged": "staging.score",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
     "incident_logs": "simulation.incidents",
+    "later_instance": "staging.rolling",
     "marginal_values": "marginal",
     "near_optimal": "near",
     "one_step_away": "neighbours",
@@ -98,6 +108,7 @@ _HOMES = {
     "read_plan": "store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
+    "read_staged": "staging.store",
     "read_sweep": "sweep_folder",
     "read_tornado": "curve_store",
     "read_trace": "simulation.trace",
@@ -106,6 +117,7 @@ _HOMES = {
     "simulate_incidents": "simulation.incidents",
     "solve": "optimise",
     "solve_robust": "robust",
+    "solve_staged": "staging.plan",
     "strategy_map": "mapping",
     "sweep": "sweeps",
     "tornado": "exposure",
@@ -118,6 +130,7 @@ _HOMES = {
     "write_plan": "store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
+    "write_staged": "staging.store",
 }
 
 __all__ = [
@@ -142,6 +155,9 @@ __all__ = [
     "Simulation",
     "SolverError",
     "SpareoptError",
+    "StagedDecisions",
+    "StagedPlan",
+    "StagedScore",
     "StrategyMap",
     "Tornado",
     "Trace",
@@ -150,9 +166,11 @@ __all__ = [
     "compare",
     "compare_robust",
     "evaluate",
+    "evaluate_staged",
     "explain_infeasible",
     "frontier",
     "incident_logs",
+    "later_instance",
     "marginal_values",
     "near_optimal",
     "one_step_away",
@@ -167,6 +185,7 @@ __all__ = [
     "read_plan",
     "read_robust",
     "read_simulation",
+    "read_staged",
     "read_sweep",
     "read_tornado",
     "read_trace",
@@ -175,6 +194,7 @@ __all__ = [
     "simulate_incidents",
     "solve",
     "solve_robust",
+    "solve_staged",
     "strategy_map",
     "sweep",
     "tornado",
@@ -187,6 +207,7 @@ __all__ = [
     "write_plan",
     "write_robust",
     "write_simulation",
+    "write_staged",
 ]
 
 

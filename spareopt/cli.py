@@ -22,6 +22,7 @@ from spareopt.cli_options import (
 )
 from spareopt.cli_robust import robust
 from spareopt.cli_simulate import simulate
+from spareopt.cli_staged import staged
 from spareopt.cli_sweep import sweep
 from spareopt.cli_tornado import tornado
 from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, StoppedError
@@ -309,6 +310,7 @@ def new(file: str, template: str) -> None:
 
 
 main.add_command(simulate)
+main.add_command(staged)
 main.add_command(robust)
 main.add_command(frontier)
 main.add_command(marginal)

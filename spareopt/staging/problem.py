@@ -179,6 +179,55 @@ class StagedProblem:
         ]
         return fsum(parts)
 
+    def best_orders(self, choices: tuple[Choice, ...]) -> dict[int, int] | None:
+        """The cheapest orders of trays for given choices, in whole trays; None where the budgets allow none.
+
+        With a goal other than cost any orders will do; then those that cost least are taken.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
+
+        instance, horizon, lead = self.instance, self.horizon, self.horizon.lead_time.shelf
+        needed = [
+            max(
+                0,
+                sum(n * int(columns.problem.column("own_shelf")[c]) for c, n in counts.items())
+                - shelf_bought(horizon, t),
+            )
+            for t, (columns, (counts, _)) in enumerate(zip(self.quarters, choices, strict=True))
+        ]
+        open_quarters = range(horizon.quarters - lead)
+        if not any(needed):
+            return {}
+        if not open_quarters or any(needed[:lead]):
+            return None
+        prices = np.array([tray_price(instance, horizon, u) for u in open_quarters])
+        charged = np.array([discounted_charge(instance, horizon, u + lead) for u in open_quarters])
+        cost = prices * charged if self.goal == "cost" else prices
+        rows, low, high = [], [], []
+        for t, number in enumerate(needed):
+            if number:
+                rows.append([1.0 if u + lead <= t else 0.0 for u in open_quarters])
+                low.append(float(number))
+                high.append(inf)
+        racks = self.paid(choices, {})
+        for _, quarters, bound in money_limits(instance, horizon):
+            left = bound - fsum(racks[u] for u in quarters) + rounding("capital", bound)
+            size = max(float(prices.max()), 1.0)
+            rows.append([prices[u] / size if u in quarters else 0.0 for u in open_quarters])
+            low.append(-inf)
+            high.append(left / size)
+        scale = float(cost.max()) or 1.0
+        found = milp(
+            cost / scale,
+            constraints=LinearConstraint(np.array(rows), low, high),
+            integrality=np.ones(len(cost)),
+            bounds=Bounds(0, max(needed)),
+            options={"mip_rel_gap": 0.0},
+        )
+        if found.x is None:
+            return None
+        return {u: round(number) for u, number in enumerate(found.x) if round(number)}
+
     def within_money(self, choices: tuple[Choice, ...], stock: Mapping[int, int]) -> bool:
         """Whether budgets, the limit on capital and the stock of trays hold."""
         paid, horizon = self.paid(choices, stock), self.horizon

@@ -59,6 +59,7 @@ SHARE = 1e-6  # of a zone's time: less is none
 SHARED_SHARE = 0.4  # of the gap asked, where zones may share their time
 WORTH_SHARING = 0.1  # of the gap asked: where a round moves bound and value by less, zones share no more
 FIRST_SHARE = 0.5  # of the gap asked, of the selection of a first plan
+HELD_NODES = 300  # of branch and bound, for the most racks that can be had: it holds no candidates
 FIRST_NODES = 200  # of its branch and bound: it need not be proven
 Stock = dict[int, int]
 
@@ -91,7 +92,8 @@ class StagedSearch:
         self.must_idle = [not columns.built.any() for columns in self.quarters]
         self.held = [self._gpus(t) for t in range(len(self.quarters))]
         self.power = [self._least_power(t) for t in range(len(self.quarters))]
-        self.most_held = [inf] * len(self.quarters)
+        self.most_held: list[tuple[tuple[float, ...], float]] = []
+        self._first: list[dict[int, int]] | None = None
         self.best: StagedOutcome | None = None
         self.bound = self._sum_of_most() if self.value_goal else 0.0
         self.excluded: tuple[Plan, ...] = ()
@@ -146,8 +148,11 @@ class StagedSearch:
     def try_plan(self, choices: Sequence[Choice], stock: Mapping[int, int]) -> StagedOutcome:
         """Score a plan exactly, and keep it where it is the best so far."""
         plan = tuple((dict(counts), option) for counts, option in choices)
-        outcomes = tuple(columns.outcome(choice) for columns, choice in zip(self.quarters, plan, strict=True))
         here = replace(self.problem, quarters=tuple(self.quarters))
+        if stock or any(self._orders_matter(t, counts) for t, (counts, _) in enumerate(plan)):
+            best = here.best_orders(plan)  # so that what is excluded by its choices is excluded with any orders
+            stock = stock if best is None else best
+        outcomes = tuple(columns.outcome(choice) for columns, choice in zip(self.quarters, plan, strict=True))
         fine = all(outcome.within_limits for outcome in outcomes) and here.within_money(plan, stock)
         if self.value_goal:
             value = fsum(w * outcome.goodput for w, outcome in zip(self.weights, outcomes, strict=True))
@@ -160,6 +165,10 @@ class StagedSearch:
             self.best = outcome
             self.bound = max(self.bound, value)
         return outcome
+
+    def _orders_matter(self, t: int, counts: Mapping[int, int]) -> bool:
+        shelf = self.quarters[t].problem.column("own_shelf")
+        return any(shelf[c] for c in counts)
 
     def run(self) -> None:
         """Refine until the bounds meet, a limit is reached, nothing is left, or the user stops it."""
@@ -180,10 +189,9 @@ class StagedSearch:
             if self.must_idle[t] or self.clock.remaining() == 0:
                 continue
             self._tell(f"racks of quarter {t + 1} of {len(self.quarters)}", force=True)
-            record = self._milp(most_held(staged, t), 0.0, {"mip_max_nodes": FIRST_NODES})
-            if record.bound is not None:
-                unit = float(self.held[t].max()) or 1.0
-                self.most_held[t] = (record.bound + FEASIBILITY_TOLERANCE * 8.0 * self._members() * (t + 1)) * unit
+            weights = np.zeros(len(self.quarters))
+            weights[t] = 1.0 / (float(self.held[t].max()) or 1.0)
+            self._bound_held(staged, weights)
         staged = self.staged()
         for t in range(len(self.quarters)):
             if self.must_idle[t] or self.clock.remaining() == 0:
@@ -199,6 +207,27 @@ class StagedSearch:
                 slack = FEASIBILITY_TOLERANCE * (4.0 * self._members() * (t + 1) + COLUMNS + self._stock_range())
                 self.most[t] = min(self.most[t], exp(relaxation.bound + slack))
         self.bound = min(self.bound, self._sum_of_most())
+        worth = self.weights * self.most
+        if any(worth > 0):
+            weights = np.array(
+                [w / (float(h.max()) or 1.0) for w, h in zip(worth / worth.max(), self.held, strict=True)]
+            )
+            self._first = self._bound_held(self.staged(), weights)
+
+    def _bound_held(self, staged: Staged, weights: Array) -> list[dict[int, int]] | None:
+        """Note the most racks, weighted by quarter, that money and power allow; the states of a plan that has them."""
+        weighed = tuple(float(weight) for weight in weights)
+        model = most_held(staged, weighed)
+        record = self._milp(model, 0.0, {"mip_max_nodes": HELD_NODES})
+        if record.bound is not None:
+            slack = FEASIBILITY_TOLERANCE * 8.0 * self._members() * len(self.quarters)
+            self.most_held.append((weighed, record.bound + slack))
+        if not record.has_incumbent or not weighed[-1]:
+            return None
+        zones: list[dict[int, int]] = [{} for _ in self.quarters]
+        for (t, k), var in model.zones.items():
+            zones[t][k] = round(var.value or 0.0)
+        return zones
 
     def _relaxed(self, model: Any, variables: list[Any]) -> Relaxation | None:
         """The linear relaxation of a model; None where it is infeasible."""
@@ -352,7 +381,6 @@ class StagedSearch:
                     below=below,
                     stock=columns.problem.column("own_shelf") if shelf else None,
                     held=self.held[t],
-                    most_held=self.most_held[t],
                     least_power=self.power[t][0],
                     most_power=self.power[t][1],
                 )
@@ -386,6 +414,7 @@ class StagedSearch:
             have=tuple(float(shelf_bought(horizon, t)) for t in range(horizon.quarters)),
             unit=self.unit,
             excluded=self.excluded,
+            held=tuple(self.most_held),
         )
 
     def _money(self, orders: Mapping[int, object]) -> list[Money]:
@@ -501,6 +530,13 @@ class StagedSearch:
     def _try_promising(self) -> None:
         """Look for a better plan among the candidates that promise most, some of every state, not for long."""
         used = [np.zeros(0, dtype=np.int64) for _ in self.quarters]
+        if self._first is not None:  # the plan that buys most
+            zones, self._first = self._first, None
+            self._restricted(self._worth, used, zones, MANY_PROMISING)
+            self._tell("the plan that buys most", force=True)
+            if self.best is not None:
+                self._refine(self.best, cut_off=False)
+                return
         outcome = self._restricted(self._worth, used, None, PROMISING)
         self._tell("promising candidates", force=True)
         if outcome is not None:
