@@ -128,10 +128,11 @@ def staged_instance(seed: int, kind: str, objective: str) -> dict[str, Any]:
     if shelf and chance(0.3):
         limits["shelf_trays"] = int(rng.integers(0, 4))
     if objective == "cost":
-        data["objective"]["goodput_target"] = float(racks * rng.uniform(0.5, 3.0))
-        if chance(0.7):
-            targets = np.sort(racks * np.array(each(0.2, 4.0)))
-            if chance(0.5):
+        most = racks * min(design["trays_per_block"] for design in designs) * 2.0
+        data["objective"]["goodput_target"] = most * float(rng.uniform(0.02, 0.4))
+        if chance(0.8):
+            targets = np.sort(most * np.array(each(0.02, 0.5)))
+            if "lead_time" in horizon or chance(0.4):
                 targets[0] = 0.0
             horizon["goodput_target"] = [float(x) for x in targets]
     return data

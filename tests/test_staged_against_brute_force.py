@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from spareopt.decisions import ZoneChoice
 from spareopt.errors import InfeasibleError
 from spareopt.evaluation import evaluate
+from spareopt.optimise import solve
 from spareopt.reading import read_instance
 from spareopt.staging.plan import solve_staged
 from tests.brute_force import all_decisions
@@ -21,6 +24,7 @@ MOST_PATHS = 20_000
 SEEDS = 30
 Case = tuple[int, str, str]
 QUICK: tuple[Case, ...] = ()
+QUICK_QUARTERS = (0, 1, 2)
 
 
 @cache
@@ -102,3 +106,40 @@ def test_zones_of_one_age_score_as_the_evaluator_says(seed: int) -> None:
         assert up == pytest.approx(stated.availability, rel=1e-12)
         assert goodput == pytest.approx(stated.goodput, rel=1e-9)
         assert yearly == pytest.approx(stated.yearly_cost, rel=1e-12)
+
+
+def best_of_one_quarter(data: dict[str, Any]) -> float | None:
+    """The best single-period plan over all choices of zones that are built at all."""
+    values = []
+    for counts in product(*(range(zone.get("count", 1) + 1) for zone in data["zones"])):
+        zones = [zone | {"count": count} for zone, count in zip(data["zones"], counts, strict=True) if count]
+        if zones:
+            with suppress(InfeasibleError):
+                values.append(solve(read_instance(data | {"zones": zones}), gap=1e-7).certificate.value)
+    if not values:
+        return None
+    return min(values) if data["objective"]["kind"] == "cost" else max(values)
+
+
+ONE_QUARTER = [(seed, objective) for seed in range(60) for objective in OBJECTIVES]
+
+
+@pytest.mark.parametrize(
+    ("seed", "objective"),
+    [pytest.param(*case, marks=[] if case[0] in QUICK_QUARTERS else pytest.mark.heavy) for case in ONE_QUARTER],
+)
+def test_one_quarter_is_the_single_period_plan(seed: int, objective: str) -> None:
+    """Proves that a horizon of one quarter has the value of the single-period optimum of the zones that are built.
+
+    Times the hours of a quarter, or a quarter of the yearly cost; zones may be left out where that is better.
+    """
+    data = random_instance(seed, objective)
+    data["economics"] = {}
+    best = best_of_one_quarter(data)
+    staged = read_instance(data | {"horizon": {"quarters": 1}})
+    if best is None:
+        with pytest.raises(InfeasibleError):
+            solve_staged(staged, gap=1e-7)
+        return
+    expected = best / 4 if objective == "cost" else best * 8766 / 4
+    assert solve_staged(staged, gap=1e-7).certificate.value == pytest.approx(expected, rel=3e-7)
