@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from spareopt.clock import Clock
 from spareopt.errors import SolverError
-from spareopt.formulations.selection import Piece, Selection, chosen
+from spareopt.formulations.selection import Piece, Selection
 from spareopt.formulations.staged import Money, Moves, Plan, Quarter, Staged, build, chosen_plan, start_at_plan
 from spareopt.horizon import HOURS_PER_QUARTER
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
@@ -26,7 +26,7 @@ from spareopt.relaxation import (
 from spareopt.robust_search import pessimistic_log_goodput
 from spareopt.search import FEASIBILITY_TOLERANCE, REPORT_EVERY, SOLVER_SHARE, OnProgress, SolveProgress
 from spareopt.solver import Progress as SolverProgress
-from spareopt.solver import SolveRecord, Status, solve_milp, solve_relaxations
+from spareopt.solver import Relaxation, SolveRecord, Status, solve_milp, solve_relaxations
 from spareopt.staging.problem import Choice, Columns, StagedProblem, money_limits
 from spareopt.staging.quarters import discounted_charge, rack_price, shelf_bought, target_of, tray_price
 from spareopt.staging.states import NOT_BUILT
@@ -34,7 +34,7 @@ from spareopt.staging.states import NOT_BUILT
 Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
-SCREENS = 3  # rounds of screening in a row
+SCREENS = 6  # rounds of screening in a row
 WORTH_SCREENING = 0.9  # a screen that keeps more than this share is the last one
 FEW_COLUMNS = 400  # the MILP takes that many as they are
 FAR_BELOW = 20.0  # ln of how far below a quarter's best a goodput counts as hardly any
@@ -42,8 +42,9 @@ ROOM = 1e-9  # of a logarithm, for rounding
 MOST_PIECES = 6  # of each exponential at first
 MOST_CUT_OFF = 400  # plans cut off: each costs a MILP
 COLUMNS = 8.0  # columns of range about one in each quarter; see spareopt.relaxation.bound_slack
-FOCUS_GAP = 0.25  # of the gap asked, for the bound of a quarter alone
-FOCUS_NODES = 400  # of branch and bound for it: a bound need not be sharp
+PROMISING = 4  # candidates of every state, for a first plan
+FIRST_SHARE = 0.5  # of the gap asked, of the selection of a first plan
+FIRST_NODES = 200  # of its branch and bound: it need not be proven
 Stock = dict[int, int]
 
 
@@ -85,6 +86,7 @@ class StagedSearch:
         self._reported = 0.0
         self._span = 0.0
         self._money_unit = 1.0
+        self._kept = np.zeros(0, dtype=bool)
 
     @staticmethod
     def _optimistic(columns: Columns) -> float:
@@ -130,28 +132,39 @@ class StagedSearch:
                 if not any(self.most > 0):
                     self.infeasible = True
                     return
-                self._go_forward()
             self._refine_until_closed()
         except KeyboardInterrupt:
             self.status = INTERRUPTED
 
     def _bound_quarters(self) -> None:
         """A bound on the goodput of each quarter alone, with all the money up to it spent for it."""
+        staged = self.staged()
         for t in range(len(self.quarters)):
             if self.must_idle[t] or self.clock.remaining() == 0:
                 continue
             self._tell(f"bound of quarter {t + 1} of {len(self.quarters)}", force=True)
-            model = build(self.staged(), focus=t)
-            record = self._milp(model, FOCUS_GAP * max(self.gap, 1e-6), {"mip_max_nodes": FOCUS_NODES})
-            if record.status is Status.INFEASIBLE:
+            relaxation = self._relaxed(build(staged, focus=t), [])
+            if relaxation is None:
                 self.must_idle[t], self.most[t] = True, 0.0
                 if target_of(self.problem.instance, self.problem.horizon, t) or self._must_run(t):
                     self.infeasible = True
                     return
-            elif record.bound is not None:
+            elif relaxation.bound < 700.0:
                 slack = FEASIBILITY_TOLERANCE * (4.0 * self._members() * (t + 1) + COLUMNS + self._stock_range())
-                self.most[t] = min(self.most[t], exp(record.bound + slack))
+                self.most[t] = min(self.most[t], exp(relaxation.bound + slack))
         self.bound = min(self.bound, self._sum_of_most())
+
+    def _relaxed(self, model: Any, variables: list[Any]) -> Relaxation | None:
+        """The linear relaxation of a model; None where it is infeasible."""
+        return next(
+            solve_relaxations(
+                model,
+                [model.always],
+                variables,
+                time_limit=self.clock.remaining(),
+                feasibility_tolerance=FEASIBILITY_TOLERANCE,
+            )
+        )
 
     def _must_run(self, t: int) -> bool:
         return bool(self.quarters[t].problem.candidates.instance.limits.working_gpus.minimum)
@@ -161,55 +174,6 @@ class StagedSearch:
 
     def _stock_range(self) -> float:
         return float(sum(most for _, most, _ in self._orders().values()))
-
-    def _go_forward(self) -> None:
-        """A first plan: each quarter as good as can be, with what was bought in the ones before."""
-        staged = self.staged()
-        fixed: list[dict[int, int]] = []
-        stock: Stock = {}
-        choices: list[Choice] = []
-        for t in range(len(self.quarters)):
-            self._tell(f"first plan, quarter {t + 1} of {len(self.quarters)}", force=True)
-            model = build(staged, focus=t)
-            for u, zones in enumerate(fixed):
-                for k in range(len(staged.quarters[u].built)):
-                    model.zones[u, k].fix(zones.get(k, 0))
-            for u, number in stock.items():
-                if u + self.problem.horizon.lead_time.shelf < t:
-                    model.stock[u].fix(number)
-            counts, option = None, self.quarters[t].idle
-            if not self.must_idle[t]:
-                record = self._milp(model, max(self.gap, 1e-4), {"mip_max_nodes": FOCUS_NODES})
-                if record.has_incumbent:
-                    (counts, option) = chosen(model.quarter[t])
-                    stock |= {u: round(var.value or 0.0) for u, var in model.stock.items()}
-            if counts is None:
-                counts = self._stay(t, fixed[-1] if fixed else None)
-                option = self.quarters[t].idle
-                if counts is None:
-                    return
-            choices.append((counts, option))
-            taken: dict[int, int] = {}
-            for c, number in counts.items():
-                k = int(self.quarters[t].state[c])
-                taken[k] = taken.get(k, 0) + number
-            fixed.append(taken)
-        self.try_plan(choices, stock)
-
-    def _stay(self, t: int, before: dict[int, int] | None) -> dict[int, int] | None:
-        """Nothing is built in a quarter; None where something was."""
-        states, columns = self.problem.paths.states[t], self.quarters[t]
-        if before is not None and any(
-            self.problem.paths.states[t - 1][k].design != NOT_BUILT for k, n in before.items() if n
-        ):
-            return None
-        counts: dict[int, int] = {}
-        for g, group in enumerate(self.problem.groups):
-            found = [c for c in np.flatnonzero(~columns.built) if states[int(columns.state[c])].group == g]
-            if not found:
-                return None
-            counts[int(found[0])] = group.count
-        return counts
 
     def _refine_until_closed(self) -> None:
         while not self._closed():
@@ -401,12 +365,9 @@ class StagedSearch:
         start = None
         if self.best is not None and not self.excluded:
             start = start_at_plan(model, self.best.choices, self.best.stock, staged)
-        scale = abs(self.value) if self.best is not None else abs(self.bound)
-        unit = exp(self.unit) if self.value_goal else self._money_unit
-        abs_gap = SOLVER_SHARE * self.gap * max(scale / unit, 1e-3)
         record = solve_milp(
             model,
-            abs_gap=abs_gap,
+            abs_gap=SOLVER_SHARE * self._abs_gap(),
             time_limit=self.clock.remaining(),
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
@@ -419,48 +380,93 @@ class StagedSearch:
         return record, model
 
     def _screen(self) -> None:
-        """Leave out the candidates that no plan better than the best one can use, by reduced costs."""
+        """Leave out the candidates that no plan better than the best one can use, by reduced costs.
+
+        The first time, a plan is looked for among the candidates of which the relaxation promises most.
+        """
         for _ in range(SCREENS):
             number = sum(len(columns.state) for columns in self.quarters)
-            if self.best is None or number <= FEW_COLUMNS or self.clock.remaining() == 0:
+            if number <= FEW_COLUMNS or self.clock.remaining() == 0:
                 return
             model = build(self.staged())
             variables = [var for t in model.quarter for var in model.quarter[t].n.values()]
-            relaxation = next(
-                solve_relaxations(
-                    model,
-                    [model.always],
-                    variables,
-                    time_limit=self.clock.remaining(),
-                    feasibility_tolerance=FEASIBILITY_TOLERANCE,
-                )
-            )
+            relaxation = self._relaxed(model, variables)
             if relaxation is None:
-                self.bound = self.value
+                self.infeasible = self.best is None
+                self.bound = self.value if self.best is not None else self.bound
                 return
             with_each = self._from_model(np.append(relaxation.reduced_costs, 0.0) + relaxation.bound)
             self.bound = min(self.bound, max(float(with_each[-1]), self.value))
             self._tell("screening candidates", force=True)
             if self._closed():
                 return
+            first = self.best is None
+            if first:
+                self._try_promising(with_each[:-1])
+                if self.best is None or self._closed():
+                    return
+                continue  # only now it is known what is of interest: the relaxation gets tighter
             kept = self._keep(with_each[:-1] >= self.value)
             tolerance = max(self.gap, 1e-6) / 4
             self.refinements = [
                 refinement.denser(columns.problem, tolerance)
                 for refinement, columns in zip(self.refinements, self.quarters, strict=True)
             ]
+            if kept > FEW_COLUMNS:
+                self._try_promising(with_each[:-1][self._kept])
+                if self._closed():
+                    return
             if kept > WORTH_SCREENING * number:
                 return
+
+    def _try_promising(self, worth: Array) -> None:
+        """Look for a better plan among the candidates that promise most, some of every state, not for long."""
+        whole = self.quarters
+        places = []
+        first = 0
+        for t, columns in enumerate(whole):
+            here = worth[first : first + len(columns.state)]
+            first += len(columns.state)
+            keep = ~columns.built
+            for k in range(len(self.problem.paths.states[t])):
+                rows = np.flatnonzero(columns.state == k)
+                keep[rows[np.argsort(-here[rows], kind="stable")[:PROMISING]]] = True
+            if self.best is not None:
+                keep[list(self.best.choices[t][0])] = True
+            places.append(np.flatnonzero(keep))
+        try:
+            self.quarters = [columns.subset(keep) for columns, keep in zip(whole, places, strict=True)]
+            staged = self.staged()
+            model = build(staged)
+            record = self._milp(model, FIRST_SHARE * self._abs_gap(), {"mip_max_nodes": FIRST_NODES})
+            found = chosen_plan(model) if record.has_incumbent else None
+        finally:
+            self.quarters = whole
+        self._tell("promising candidates", force=True)
+        if found is None:
+            return
+        choices = [
+            ({int(keep[c]): number for c, number in counts.items()}, option)
+            for keep, (counts, option) in zip(places, found[0], strict=True)
+        ]
+        self._refine(self.try_plan(choices, found[1]), cut_off=False)
+
+    def _abs_gap(self) -> float:
+        """The gap asked, in the unit of the model's objective."""
+        scale = abs(self.value) if self.best is not None else abs(self.bound)
+        unit = exp(self.unit) if self.value_goal else self._money_unit
+        return self.gap * max(scale / unit, 1e-3)
 
     def _keep(self, worthwhile: NDArray[np.bool_]) -> int:
         """Keep candidates that are worthwhile, in the best plan, or of zones not built; how many are left."""
         assert self.best is not None
         first, left = 0, 0
-        choices = []
+        choices, masks = [], []
         for t, columns in enumerate(self.quarters):
             counts, option = self.best.choices[t]
             keep = worthwhile[first : first + len(columns.state)] | ~columns.built
             keep[list(counts)] = True
+            masks.append(keep)
             first += len(columns.state)
             positions = np.flatnonzero(keep)
             place = {int(position): i for i, position in enumerate(positions)}
@@ -471,9 +477,10 @@ class StagedSearch:
             replace(outcome, counts=choice[0]) for outcome, choice in zip(self.best.outcomes, choices, strict=True)
         )
         self.best = replace(self.best, choices=tuple(choices), outcomes=outcomes)
+        self._kept = np.concatenate(masks)
         return left
 
-    def _refine(self, outcome: StagedOutcome) -> None:
+    def _refine(self, outcome: StagedOutcome, cut_off: bool = True) -> None:
         """Make every coupling exact at a plan, or cut the plan off where all of them are."""
         finer = False
         for t, own in enumerate(outcome.outcomes):
@@ -487,7 +494,7 @@ class StagedSearch:
                 if all(abs(point - known) > ROOM for known in self.points[t]):
                     self.points[t].append(point)
                     finer = True
-        if not finer:
+        if cut_off and not finer:
             self.excluded = (*self.excluded, outcome.choices)
 
     def _solver_progress(self, progress: SolverProgress) -> None:
