@@ -23,14 +23,17 @@ range :math:`[L_t, U_t]` that is of interest; where a quarter may be lost or idl
 :math:`L_t`, and counts as there.  Cost: :math:`\min \sum_t w_t C_t + \sum c_{tm} y_{tm} + \sum d_u s_u` with
 :math:`v_t` at least its target.
 
-With a focus on quarter t, only that one is chosen for, and :math:`v_t` is maximised: a bound on it alone.
+With a focus on quarter t, only that one is chosen for, and :math:`v_t` is maximised: a bound on it alone.  Before
+that, the most that can be held in a quarter, :math:`\max \sum_k r_k f_{tk}` over whole numbers of members and the money
+alone, is a small model of its own; as a row of the others it takes from the relaxation what only parts of members
+could buy.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -74,6 +77,12 @@ class Quarter:
     below: float | None = None
     stock: Array | None = None
     """What each candidate takes of the stock; None: nothing."""
+    held: Array | None = None
+    """What each state holds (such as racks, in GPUs), of which there is at most ``most_held`` in the quarter."""
+    most_held: float = float("inf")
+    least_power: Array | None = None
+    """The least power of each state, and ``most_power`` of the quarter: for what can be held."""
+    most_power: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -116,9 +125,10 @@ class Staged:
     excluded: tuple[Plan, ...] = ()
 
 
-def build(staged: Staged, focus: int | None = None) -> pyo.ConcreteModel:
+def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo.ConcreteModel:
     """The Pyomo model.  ``quarter[t].n[c]`` and ``.option[o]`` are those of a selection, ``zones[t, k]`` the members
-    in each state, ``stock[u]`` the orders."""
+    in each state, ``stock[u]`` the orders.  With ``shared`` a member may share its time among candidates of its state
+    (``n`` need not be whole): a bound that is nearly as good, and much quicker to find."""
     last = len(staged.quarters) - 1 if focus is None else focus
     model = pyo.ConcreteModel(name="staged")
     model.always = pyo.Var(bounds=(0, 1))  # a case for linear relaxations without any
@@ -131,6 +141,9 @@ def build(staged: Staged, focus: int | None = None) -> pyo.ConcreteModel:
     for t in range(last + 1):
         if focus is None or t == focus:
             _add_quarter(model, staged, t, focus)
+            if shared:
+                for var in model.quarter[t].n.values():
+                    var.domain = pyo.NonNegativeReals
     _add_money(model, staged, last)
     if focus is not None:
         model.objective = pyo.Objective(expr=model.quarter[focus].log_value, sense=pyo.maximize)
@@ -148,6 +161,26 @@ def build(staged: Staged, focus: int | None = None) -> pyo.ConcreteModel:
     )
     cost += sum(charge * model.stock[u] for u, (_, _, charge) in staged.orders.items())
     model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
+    return model
+
+
+def most_held(staged: Staged, t: int) -> pyo.ConcreteModel:
+    """The model of the most that can be held in a quarter, by whole members, the money and the least power alone."""
+    model = pyo.ConcreteModel(name="held")
+    _add_flows(model, staged, t, True)
+    model.stock = pyo.Var([], domain=pyo.NonNegativeIntegers)
+    _add_money(model, replace(staged, money=tuple(replace(limit, orders={}) for limit in staged.money)), t)
+    model.power = pyo.ConstraintList()
+    for u, quarter in enumerate(staged.quarters[: t + 1]):
+        if quarter.least_power is not None and quarter.least_power.any():
+            drawn = sum(float(p) * model.zones[u, k] for k, p in enumerate(quarter.least_power) if p)
+            model.power.add(drawn / quarter.most_power <= 1.0 + ROUNDING)
+    held = staged.quarters[t].held
+    assert held is not None
+    unit = float(held.max()) or 1.0
+    model.objective = pyo.Objective(
+        expr=sum(float(h) / unit * model.zones[t, k] for k, h in enumerate(held) if h), sense=pyo.maximize
+    )
     return model
 
 
@@ -208,6 +241,10 @@ def _add_quarter(model: pyo.ConcreteModel, staged: Staged, t: int, focus: int | 
     for k in range(len(quarter.built)):
         rows = np.flatnonzero(quarter.state == k)
         block.take.add(sum(block.n[int(c)] for c in rows) - model.zones[t, k] == 0)
+    if quarter.held is not None and quarter.held.any() and quarter.most_held < float("inf"):
+        size = max(quarter.most_held, 1.0)
+        held = sum(float(h) / size * model.zones[t, k] for k, h in enumerate(quarter.held) if h)
+        block.holds = pyo.Constraint(expr=held <= quarter.most_held / size + ROUNDING)
     members, idle = sum(selection.members), block.option[quarter.idle]
     built = sum(model.zones[t, int(k)] for k in np.flatnonzero(quarter.built))
     if quarter.built.any():
@@ -220,7 +257,8 @@ def _add_quarter(model: pyo.ConcreteModel, staged: Staged, t: int, focus: int | 
     if quarter.stock is not None:
         arrived = sum(model.stock[u] for u, (at, _, _) in staged.orders.items() if at <= t)
         used = sum(float(quarter.stock[c]) * block.n[int(c)] for c in np.flatnonzero(quarter.stock))
-        block.in_stock = pyo.Constraint(expr=used - arrived <= staged.have[t])
+        if quarter.stock.any():
+            block.in_stock = pyo.Constraint(expr=used - arrived <= staged.have[t])
     if focus is not None:
         block.log_value = pyo.Var()
         block.value_terms = pyo.Constraint(expr=block.log_value <= sum(value))
