@@ -277,15 +277,6 @@ def staged_problem(instance: Instance, report: OnProgress, clock: Clock) -> Stag
         for states, layer in zip(paths.states, fitting, strict=True)
     ]
     _beyond_money(instance, horizon, groups, paths, alive)
-    for t, states in enumerate(paths.states):
-        if (
-            target_of(instance, horizon, t) == 0
-            and not quarter_instance(instance, horizon, t).limits.working_gpus.minimum
-        ):
-            continue
-        if not any(ok and state.design != NOT_BUILT for ok, state in zip(alive[t], states, strict=True)):
-            label = horizon.labels()[t]
-            raise InfeasibleError(f"no zone can be built and run in quarter {label}, in which the job must run")
     paths, left = without_dead_ends(paths, alive)
     for t, states in enumerate(paths.states):
         missing = set(range(len(groups))) - {state.group for state in states}
@@ -298,6 +289,11 @@ def staged_problem(instance: Instance, report: OnProgress, clock: Clock) -> Stag
         raise InfeasibleError(
             "no zone can be built within the budget, the power and the other limits" + _reasons(excluded)
         )
+    for t, states in enumerate(paths.states):
+        must_run = target_of(instance, horizon, t) or quarter_instance(instance, horizon, t).limits.working_gpus.minimum
+        if must_run and all(state.design == NOT_BUILT for state in states):
+            label = horizon.labels()[t]
+            raise InfeasibleError(f"no zone can be built and run in quarter {label}, in which the job must run")
     columns = [
         _columns(instance, horizon, t, groups, states, [fitting[t][k] for k in left[t]], made, schemes)
         for t, states in enumerate(paths.states)
