@@ -48,8 +48,7 @@ def staged_text(plan: StagedPlan, instance: Instance) -> str:
         "How the zones are run",
         _zones(plan),
         "",
-        *map(prose, _binding(plan)),
-        "",
+        *_binding(plan),
         prose(
             f"Certificate: no plan within these limits has {_bound(plan)} (gap asked: "
             f"{percent(certificate.gap_asked)}). {plan.candidates['states']:,} states of zones over all quarters, "
@@ -134,12 +133,16 @@ def _zones(plan: StagedPlan) -> Table:
 
 def _binding(plan: StagedPlan) -> Iterator[str]:
     """What binds in each quarter."""
+    said = False
     for q in plan.score.quarters:
         names = [limit_name(slack.limit) for slack in _slacks(q) if slack.slack <= BINDS * abs(slack.bound)]
         if q.money_left is not None and q.money_left <= BINDS * (q.paid + q.money_left):
             names.insert(0, "money")
         if names:
+            said = True
             yield f"{q.quarter}: {listed(dict.fromkeys(names))} bind{'s' if len(set(names)) == 1 else ''}."
+    if said:
+        yield ""
 
 
 def _slacks(quarter: QuarterScore) -> tuple[LimitSlack, ...]:
