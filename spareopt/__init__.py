@@ -54,6 +54,11 @@ if TYPE_CHECKING:
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
+    from spareopt.staging.decisions import StagedDecisions
+    from spareopt.staging.plan import StagedPlan, solve_staged
+    from spareopt.staging.rolling import later_instance
+    from spareopt.staging.score import StagedScore, evaluate_staged
+    from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
     from spareopt.sweeps import sweep
@@ -91,6 +96,9 @@ _HOMES = {
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
+    "StagedDecisions": "staging.decisions",
+    "StagedPlan": "staging.plan",
+    "StagedScore": "staging.score",
     "StrategyMap": "map_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
@@ -102,10 +110,12 @@ _HOMES = {
     "compare_plans": "plan_comparison",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "evaluate_staged": "staging.score",
     "explain_change": "plan_changes",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
     "incident_logs": "simulation.incidents",
+    "later_instance": "staging.rolling",
     "list_runs": "run_records",
     "marginal_values": "marginal",
     "near_optimal": "near",
@@ -125,6 +135,7 @@ _HOMES = {
     "read_plan_comparison": "plan_comparison_store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
+    "read_staged": "staging.store",
     "read_sweep": "sweep_folder",
     "read_tornado": "curve_store",
     "read_trace": "simulation.trace",
@@ -135,6 +146,7 @@ _HOMES = {
     "solve": "optimise",
     "solve_once": "once",
     "solve_robust": "robust",
+    "solve_staged": "staging.plan",
     "strategy_map": "mapping",
     "sweep": "sweeps",
     "tornado": "exposure",
@@ -150,6 +162,7 @@ _HOMES = {
     "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
+    "write_staged": "staging.store",
     "write_workbook": "workbooks.writing",
 }
 
@@ -180,6 +193,9 @@ __all__ = [
     "Simulation",
     "SolverError",
     "SpareoptError",
+    "StagedDecisions",
+    "StagedPlan",
+    "StagedScore",
     "StrategyMap",
     "Tornado",
     "Trace",
@@ -191,10 +207,12 @@ __all__ = [
     "compare_plans",
     "compare_robust",
     "evaluate",
+    "evaluate_staged",
     "explain_change",
     "explain_infeasible",
     "frontier",
     "incident_logs",
+    "later_instance",
     "list_runs",
     "marginal_values",
     "near_optimal",
@@ -214,6 +232,7 @@ __all__ = [
     "read_plan_comparison",
     "read_robust",
     "read_simulation",
+    "read_staged",
     "read_sweep",
     "read_tornado",
     "read_trace",
@@ -224,6 +243,7 @@ __all__ = [
     "solve",
     "solve_once",
     "solve_robust",
+    "solve_staged",
     "strategy_map",
     "sweep",
     "tornado",
@@ -239,6 +259,7 @@ __all__ = [
     "write_plan_comparison",
     "write_robust",
     "write_simulation",
+    "write_staged",
     "write_workbook",
 ]
 

@@ -7,6 +7,7 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from spareopt import units
 from spareopt.instance import Instance
 from spareopt.wording import objective_number
 
@@ -75,6 +76,17 @@ class Progress(StatusLine):
 
     def _value(self, value: float | None) -> str:
         return "no plan yet" if value is None else objective_number(self._kind, value, self._currency)
+
+
+class QuartersProgress(Progress):
+    """Where the search for a plan over quarters stands: discounted GPU-hours, or money."""
+
+    def _value(self, value: float | None) -> str:
+        if value is None:
+            return "no plan yet"
+        if self._kind == "cost":
+            return units.show(max(value, 0.0), units.MONEY, self._currency)
+        return f"{value / 1e6:,.2f} M GPU-hours"
 
 
 class ReplicationsLine(StatusLine):
