@@ -1,0 +1,104 @@
+"""Plans over quarters against brute force: every staged plan of small instances, scored by the evaluator alone."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from spareopt.decisions import ZoneChoice
+from spareopt.errors import InfeasibleError
+from spareopt.evaluation import evaluate
+from spareopt.reading import read_instance
+from spareopt.staging.plan import solve_staged
+from tests.brute_force import all_decisions
+from tests.random_instances import random_instance
+from tests.staged_brute_force import Best, BruteForce, Built, Young, young_score
+from tests.staged_instances import KINDS, OBJECTIVES, staged_instance
+
+MOST_PATHS = 20_000
+SEEDS = 30
+Case = tuple[int, str, str]
+QUICK: tuple[Case, ...] = ()
+
+
+@cache
+def brute_force(case: Case) -> tuple[dict[str, Any], Best | None]:
+    """An instance as plain data, and its best plan; too large ones are skipped."""
+    data = staged_instance(*case)
+    every = BruteForce(read_instance(data))
+    if every.number_of_paths() > MOST_PATHS:
+        pytest.skip("too many ways through the quarters for brute force")
+    return data, every.best()
+
+
+def check(case: Case, gap: float) -> None:
+    """The plan is within the gap of the best of all, and no plan is beyond the bound."""
+    data, best = brute_force(case)
+    instance = read_instance(data)
+    if best is None:
+        with pytest.raises(InfeasibleError):
+            solve_staged(instance, gap=gap)
+        return
+    found = solve_staged(instance, gap=gap).certificate
+    assert found.status == "proven"
+    assert found.gap <= gap
+    sign = -1.0 if case[2] == "cost" else 1.0
+    room = 1e-9 * best.value
+    assert sign * (best.value - found.value) >= -room, "no plan is better than the best of all"
+    assert sign * (best.value - found.value) <= gap * best.value + room
+    assert sign * (found.bound - best.value) >= -room
+
+
+ALL = [(seed, kind, objective) for seed in range(SEEDS) for kind in KINDS for objective in OBJECTIVES]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=[] if case in QUICK else pytest.mark.heavy, id="-".join(map(str, case))) for case in ALL],
+)
+def test_best_plan_over_quarters_is_that_of_brute_force(case: Case) -> None:
+    """Proves that the best staged plan is found, with its value exact, and that instances without one are told so.
+
+    Budgets with and without carry-over, delivered power, lead times, prices that change, young racks, crews, shelves,
+    racks bought before, growing jobs and targets: what the search leaves out, forgets or counts twice would show.
+    """
+    check(case, 1e-9)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("case", [pytest.param(case, id="-".join(map(str, case))) for case in ALL])
+def test_a_gap_that_is_asked_holds(case: Case) -> None:
+    """Proves that with a wide gap the search may end early but that its bound still holds."""
+    check(case, 1e-2)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_zones_of_one_age_score_as_the_evaluator_says(seed: int) -> None:
+    """Proves the brute force's own score of young racks, of fractions: at multiples of 1 it is the evaluator's."""
+    data = random_instance(seed, "goodput")
+    for design in data["designs"]:
+        design["blocks_per_rack"] = 1
+    domains = [("feed", "zone", "0.01 per day", "9 h"), ("grid", "site", "0.004 per day", "4 h")]
+    data["failures"]["domains"] = [
+        {"name": name, "spans": spans, "rate": rate, "repair": {"hands_on": hours}}
+        for name, spans, rate, hours in domains
+    ]
+    data["economics"] = {}
+    instance = read_instance(data)
+    plans = {plan.name: plan for plan in instance.checkpoint_plans}
+    every = list(all_decisions(instance))
+    for decisions in every[:: max(1, len(every) // 20)]:
+        stated = evaluate(instance, decisions)
+
+        def parts(choice: ZoneChoice) -> tuple[Young, ...]:
+            return (Young(1, 1.0, 1.0), Young(choice.racks - 1, 1.0, 1.0))
+
+        placed = [
+            (Built(choice.zone, choice.design, choice.racks, parts(choice)), choice) for choice in decisions.zones
+        ]
+        up, goodput, yearly = young_score(instance, placed, plans[decisions.checkpoint_plan], stated)
+        assert up == pytest.approx(stated.availability, rel=1e-12)
+        assert goodput == pytest.approx(stated.goodput, rel=1e-9)
+        assert yearly == pytest.approx(stated.yearly_cost, rel=1e-12)
