@@ -22,7 +22,7 @@ class Tight(Frozen):
 
     limit: str
     """As in an evaluation's limits; ``money`` of the horizon; ``lead_time``: nothing ordered can arrive yet;
-    ``choices``: every zone has the most racks offered; ``shelf_stock``: all trays that have arrived are on a shelf."""
+    ``too_late``: what is ordered arrives after the horizon; ``choices``: every zone has the most racks offered; ``shelf_stock``: all trays that have arrived are on a shelf."""
     left: float | None
     """In ``unit``; None where it is no matter of amounts."""
     unit: str = ""
@@ -54,7 +54,9 @@ def tight_limits(instance: Instance, plan: StagedPlan) -> list[list[Tight]]:
             found.append(Tight(limit="lead_time", left=None))
         elif _all_racks(instance, plan, t):
             found.append(Tight(limit="choices", left=None))
-        if quarter.money_left is not None and t + horizon.lead_time.racks < horizon.quarters:
+        if t + horizon.lead_time.racks >= horizon.quarters:
+            found.append(Tight(limit="too_late", left=None))
+        elif quarter.money_left is not None:
             least = min(rack_price(instance, horizon, d, t) for d in range(len(instance.designs)))
             if quarter.money_left < step * least:
                 found.append(Tight(limit="money", left=max(0.0, quarter.money_left), unit=instance.currency))
