@@ -332,7 +332,7 @@ def _add_energy(model: pyo.ConcreteModel, energy: Energy, selection: Selection, 
     model.factor = pyo.Var(pieces, bounds=(0, None))
     model.one_exponent_piece = pyo.Constraint(expr=sum(model.exponent_piece.values()) == 1)
     # Not below it is enough, since lines rise with the exponent.  HiGHS 1.16 finds feasible models infeasible where an
-    # equation holds a whole number times less than the feasibility tolerance, as ln A of a zone that is hardly ever short.
+    # equation holds a whole number times less than the feasibility tolerance, as ln A of a zone hardly ever short.
     model.exponent_sum = pyo.Constraint(
         expr=sum(model.exponent.values()) >= total(energy.exponent, constant=energy.exponent_constant)
     )

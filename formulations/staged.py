@@ -10,8 +10,8 @@ with :math:`f_{-1}` the start.  What is spent on a move is a difference of what 
 matter which member goes where, and :math:`y` need not be whole.
 
 Each quarter is a selection (``selection.py``) whose candidates belong to states:
-:math:`\sum_{c \in k} n_{tc} = f_{tk}`.  Its log-value, its limits and the choice of an option are its own.  A quarter may be idle, an option of its own that is
-taken just where no member is in a state that is built:
+:math:`\sum_{c \in k} n_{tc} = f_{tk}`.  Its log-value, its limits and the choice of an option are its own.  A quarter
+may be idle, an option of its own that is taken just where no member is in a state that is built:
 :math:`1 - i_t \le \sum_{k\,built} f_{tk} \le M (1 - i_t)`.
 
 Money: for every limit, :math:`\sum_{t,m} p_{tm} y_{tm} + \sum_u q_u s_u \le b` over some of the moves and of the orders
@@ -23,14 +23,17 @@ range :math:`[L_t, U_t]` that is of interest; where a quarter may be lost or idl
 :math:`L_t`, and counts as there.  Cost: :math:`\min \sum_t w_t C_t + \sum c_{tm} y_{tm} + \sum d_u s_u` with
 :math:`v_t` at least its target.
 
-With a focus on quarter t, only that one is chosen for, and :math:`v_t` is maximised: a bound on it alone.
+With a focus on quarter t, only that one is chosen for, and :math:`v_t` is maximised: a bound on it alone.  Before
+that, the most that can be held, :math:`\max \sum_t \omega_t \sum_k r_k f_{tk}` over whole numbers of members within the
+money alone, is a small model of its own; as a row of the others it takes from their relaxation what only parts of
+members could buy.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -74,6 +77,11 @@ class Quarter:
     below: float | None = None
     stock: Array | None = None
     """What each candidate takes of the stock; None: nothing."""
+    held: Array | None = None
+    """What each state holds, such as racks, in GPUs."""
+    least_power: Array | None = None
+    """The least power of each state, and ``most_power`` of the quarter: for what can be held."""
+    most_power: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -114,11 +122,14 @@ class Staged:
     unit: float = 0.0
     """Log-values count from it: values are in e^unit."""
     excluded: tuple[Plan, ...] = ()
+    held: tuple[tuple[tuple[float, ...], float], ...] = ()
+    """Known bounds on what is held: a weight for each quarter, and the most that the weighted sum can be."""
 
 
-def build(staged: Staged, focus: int | None = None) -> pyo.ConcreteModel:
+def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo.ConcreteModel:
     """The Pyomo model.  ``quarter[t].n[c]`` and ``.option[o]`` are those of a selection, ``zones[t, k]`` the members
-    in each state, ``stock[u]`` the orders."""
+    in each state, ``stock[u]`` the orders.  With ``shared`` a member may share its time among candidates of its state
+    (``n`` need not be whole): a bound that is nearly as good, and much quicker to find."""
     last = len(staged.quarters) - 1 if focus is None else focus
     model = pyo.ConcreteModel(name="staged")
     model.always = pyo.Var(bounds=(0, 1))  # a case for linear relaxations without any
@@ -131,7 +142,14 @@ def build(staged: Staged, focus: int | None = None) -> pyo.ConcreteModel:
     for t in range(last + 1):
         if focus is None or t == focus:
             _add_quarter(model, staged, t, focus)
+            if shared:
+                for var in model.quarter[t].n.values():
+                    var.domain = pyo.NonNegativeReals
     _add_money(model, staged, last)
+    model.held = pyo.ConstraintList()
+    for weights, most in staged.held:
+        if not any(weights[last + 1 :]):
+            model.held.add(_held(model, staged, weights) / max(most, 1.0) <= min(most, 1.0) + ROUNDING)
     if focus is not None:
         model.objective = pyo.Objective(expr=model.quarter[focus].log_value, sense=pyo.maximize)
         return model
@@ -149,6 +167,38 @@ def build(staged: Staged, focus: int | None = None) -> pyo.ConcreteModel:
     cost += sum(charge * model.stock[u] for u, (_, _, charge) in staged.orders.items())
     model.objective = pyo.Objective(expr=cost, sense=pyo.minimize)
     return model
+
+
+def most_held(staged: Staged, weights: tuple[float, ...]) -> pyo.ConcreteModel:
+    """The model of the most that can be held, weighted by quarter, by whole members, money and least power alone."""
+    last = max(t for t, weight in enumerate(weights) if weight)
+    model = pyo.ConcreteModel(name="held")
+    _add_flows(model, staged, last, True)
+    model.stock = pyo.Var([], domain=pyo.NonNegativeIntegers)
+    _add_money(model, replace(staged, money=tuple(replace(limit, orders={}) for limit in staged.money)), last)
+    model.power = pyo.ConstraintList()
+    for u, quarter in enumerate(staged.quarters[: last + 1]):
+        if quarter.least_power is not None and quarter.least_power.any():
+            drawn = sum(
+                float(p) / quarter.most_power * model.zones[u, k] for k, p in enumerate(quarter.least_power) if p
+            )
+            model.power.add(drawn <= 1.0 + ROUNDING)
+    model.objective = pyo.Objective(expr=_held(model, staged, weights), sense=pyo.maximize)
+    return model
+
+
+def _held(model: pyo.ConcreteModel, staged: Staged, weights: tuple[float, ...]) -> Any:
+    return sum(
+        weight * float(held) * model.zones[t, k]
+        for t, weight in enumerate(weights)
+        if weight
+        for k, held in enumerate(_of(staged.quarters[t]))
+        if held
+    )
+
+
+def _of(quarter: Quarter) -> Array:
+    return np.zeros(len(quarter.built)) if quarter.held is None else quarter.held
 
 
 def chosen_plan(model: Any) -> tuple[Plan, dict[int, int]]:
@@ -220,7 +270,8 @@ def _add_quarter(model: pyo.ConcreteModel, staged: Staged, t: int, focus: int | 
     if quarter.stock is not None:
         arrived = sum(model.stock[u] for u, (at, _, _) in staged.orders.items() if at <= t)
         used = sum(float(quarter.stock[c]) * block.n[int(c)] for c in np.flatnonzero(quarter.stock))
-        block.in_stock = pyo.Constraint(expr=used - arrived <= staged.have[t])
+        if quarter.stock.any():
+            block.in_stock = pyo.Constraint(expr=used - arrived <= staged.have[t])
     if focus is not None:
         block.log_value = pyo.Var()
         block.value_terms = pyo.Constraint(expr=block.log_value <= sum(value))

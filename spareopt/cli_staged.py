@@ -31,9 +31,7 @@ if TYPE_CHECKING:
     metavar="FOLDER",
     help="Plan anew: what the staged plan in FOLDER ordered before --quarter stands, and its money is spent.",
 )
-@click.option(
-    "--quarter", metavar="QUARTER", help="The first quarter to plan anew, such as 2027-Q2; goes with --from."
-)
+@click.option("--quarter", metavar="QUARTER", help="The first quarter to plan anew, such as 2027-Q2; goes with --from.")
 @solve_options_with(gap=1e-3, models=False)
 @output_option("the plan, its tables by quarter, a picture, the MILP and the log")
 @runs_option

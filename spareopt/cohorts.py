@@ -37,7 +37,7 @@ def cohort_scores(
     """Score a zone of cohorts for every R in ``inter_spares``: as :func:`spareopt.exact.zone_scores`.
 
     For racks that do not fail or hold one block, with ample crews and repair at once, in domains that hold the whole
-    zone: then blocks are independent.  P(short) is exact; the rate takes the mean number of working blocks of each cohort.
+    zone: then blocks are independent.  P(short) is exact; the rate takes each cohort's mean number of working blocks.
     """
     racks = sum(cohort.racks for cohort in cohorts)
     blocks = [cohort.racks * structure.blocks // racks for cohort in cohorts]

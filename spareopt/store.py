@@ -99,9 +99,7 @@ class _Made(Protocol):
 M = TypeVar("M", bound=_Made)
 
 
-def read_with_instance(
-    folder: str | Path, name: str, read: Callable[[Path], M], command: str
-) -> tuple[M, Instance]:
+def read_with_instance(folder: str | Path, name: str, read: Callable[[Path], M], command: str) -> tuple[M, Instance]:
     """A result from the file ``name`` of its folder, with the instance that it was made from.  Raises InputError.
 
     ``command`` is what writes such a folder.  The instance is checked against the hash in the result.

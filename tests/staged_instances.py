@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-KINDS = ("plain", "early", "crews", "shelf", "bought", "designs", "job", "domains")
+KINDS = ("plain", "early", "crews", "shelf", "bought", "designs", "job", "domains", "rare", "extras")
 OBJECTIVES = ("goodput", "cost")
 
 
@@ -128,13 +128,42 @@ def staged_instance(seed: int, kind: str, objective: str) -> dict[str, Any]:
     if shelf and chance(0.3):
         limits["shelf_trays"] = int(rng.integers(0, 4))
     if objective == "cost":
-        data["objective"]["goodput_target"] = float(racks * rng.uniform(0.5, 3.0))
-        if chance(0.7):
-            targets = np.sort(racks * np.array(each(0.2, 4.0)))
-            if chance(0.5):
+        most = racks * min(design["trays_per_block"] for design in designs) * 2.0
+        data["objective"]["goodput_target"] = most * float(rng.uniform(0.02, 0.4))
+        if chance(0.8):
+            targets = np.sort(most * np.array(each(0.02, 0.5)))
+            if "lead_time" in horizon or chance(0.4):
                 targets[0] = 0.0
             horizon["goodput_target"] = [float(x) for x in targets]
+    if kind == "rare":  # hardly ever short: ln A near the solver's tolerances
+        for fault in ("tray", "rack"):
+            if fault in failures:
+                failures[fault]["mtbf"] = f"{10 ** rng.uniform(4, 7):.6g} h"
+    if kind == "extras":
+        _add_extras(data, rng)
     return data
+
+
+def _add_extras(data: dict[str, Any], rng: np.random.Generator) -> None:
+    """Some of what else an instance can state."""
+    design, plan = data["designs"][0], data["repair_plans"][0]
+    if rng.random() < 0.3:
+        data["placement_group"] = 2 * design["trays_per_block"]
+    if rng.random() < 0.3:
+        draw = design["trays_per_block"] * 3.0 * design["blocks_per_rack"] + 2.0
+        data["power"]["rack_limit"] = f"{draw * rng.uniform(0.8, 1.01):.3f} kW"
+    if rng.random() < 0.3:
+        least = min(data["zones"][0]["racks"]) - 1
+        data["zones"][0]["guarantee"] = {"usable_blocks": max(1, least), "probability": float(rng.uniform(0.5, 0.99))}
+    if rng.random() < 0.4 and design["trays_per_block"] > 1:
+        data["repair_plans"].append(plan | {"name": "later", "start_at": [1, 2], "swap_stop": "30 min"})
+    if rng.random() < 0.3:
+        data["failures"]["planned"] = {"rate": "0.1 per day", "stop": "1 h"}
+    if rng.random() < 0.4:
+        two = {"name": "two", "period": "best", "save": "3 min", "detection": "1 min", "restart": "10 min"}
+        data["checkpoint_plans"].append(two | {"memory": {"save": "10 s", "restart": "1 min", "share": 0.8}})
+    if rng.random() < 0.3:
+        data["failures"]["charge"] = "block"
 
 
 def _design(name: str, rng: np.random.Generator) -> dict[str, Any]:

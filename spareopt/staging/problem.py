@@ -179,6 +179,55 @@ class StagedProblem:
         ]
         return fsum(parts)
 
+    def best_orders(self, choices: tuple[Choice, ...]) -> dict[int, int] | None:
+        """The cheapest orders of trays for given choices, in whole trays; None where the budgets allow none.
+
+        With a goal other than cost any orders will do; then those that cost least are taken.
+        """
+        from scipy.optimize import Bounds, LinearConstraint, milp  # noqa: PLC0415
+
+        instance, horizon, lead = self.instance, self.horizon, self.horizon.lead_time.shelf
+        needed = [
+            max(
+                0,
+                sum(n * int(columns.problem.column("own_shelf")[c]) for c, n in counts.items())
+                - shelf_bought(horizon, t),
+            )
+            for t, (columns, (counts, _)) in enumerate(zip(self.quarters, choices, strict=True))
+        ]
+        open_quarters = range(horizon.quarters - lead)
+        if not any(needed):
+            return {}
+        if not open_quarters or any(needed[:lead]):
+            return None
+        prices = np.array([tray_price(instance, horizon, u) for u in open_quarters])
+        charged = np.array([discounted_charge(instance, horizon, u + lead) for u in open_quarters])
+        cost = prices * charged if self.goal == "cost" else prices
+        rows, low, high = [], [], []
+        for t, number in enumerate(needed):
+            if number:
+                rows.append([1.0 if u + lead <= t else 0.0 for u in open_quarters])
+                low.append(float(number))
+                high.append(inf)
+        racks = self.paid(choices, {})
+        for _, quarters, bound in money_limits(instance, horizon):
+            left = bound - fsum(racks[u] for u in quarters) + rounding("capital", bound)
+            size = max(float(prices.max()), 1.0)
+            rows.append([prices[u] / size if u in quarters else 0.0 for u in open_quarters])
+            low.append(-inf)
+            high.append(left / size)
+        scale = float(cost.max()) or 1.0
+        found = milp(
+            cost / scale,
+            constraints=LinearConstraint(np.array(rows), low, high),
+            integrality=np.ones(len(cost)),
+            bounds=Bounds(0, max(needed)),
+            options={"mip_rel_gap": 0.0},
+        )
+        if found.x is None:
+            return None
+        return {u: round(number) for u, number in enumerate(found.x) if round(number)}
+
     def within_money(self, choices: tuple[Choice, ...], stock: Mapping[int, int]) -> bool:
         """Whether budgets, the limit on capital and the stock of trays hold."""
         paid, horizon = self.paid(choices, stock), self.horizon
@@ -228,15 +277,6 @@ def staged_problem(instance: Instance, report: OnProgress, clock: Clock) -> Stag
         for states, layer in zip(paths.states, fitting, strict=True)
     ]
     _beyond_money(instance, horizon, groups, paths, alive)
-    for t, states in enumerate(paths.states):
-        if (
-            target_of(instance, horizon, t) == 0
-            and not quarter_instance(instance, horizon, t).limits.working_gpus.minimum
-        ):
-            continue
-        if not any(ok and state.design != NOT_BUILT for ok, state in zip(alive[t], states, strict=True)):
-            label = horizon.labels()[t]
-            raise InfeasibleError(f"no zone can be built and run in quarter {label}, in which the job must run")
     paths, left = without_dead_ends(paths, alive)
     for t, states in enumerate(paths.states):
         missing = set(range(len(groups))) - {state.group for state in states}
@@ -249,6 +289,11 @@ def staged_problem(instance: Instance, report: OnProgress, clock: Clock) -> Stag
         raise InfeasibleError(
             "no zone can be built within the budget, the power and the other limits" + _reasons(excluded)
         )
+    for t, states in enumerate(paths.states):
+        must_run = target_of(instance, horizon, t) or quarter_instance(instance, horizon, t).limits.working_gpus.minimum
+        if must_run and all(state.design == NOT_BUILT for state in states):
+            label = horizon.labels()[t]
+            raise InfeasibleError(f"no zone can be built and run in quarter {label}, in which the job must run")
     columns = [
         _columns(instance, horizon, t, groups, states, [fitting[t][k] for k in left[t]], made, schemes)
         for t, states in enumerate(paths.states)

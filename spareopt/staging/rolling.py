@@ -187,9 +187,7 @@ def _ordered(zone: StagedZone, group: ZoneGroup, horizon: Horizon, passed: int) 
     return result
 
 
-def _bought(
-    instance: Instance, horizon: Horizon, decisions: StagedDecisions, passed: int
-) -> tuple[BoughtZones, ...]:
+def _bought(instance: Instance, horizon: Horizon, decisions: StagedDecisions, passed: int) -> tuple[BoughtZones, ...]:
     result: list[BoughtZones] = []
     for name, _, design, deliveries in _deliveries(instance, horizon, decisions, passed):
         one = BoughtZones.model_construct(zone=name, count=1, design=design, deliveries=deliveries)

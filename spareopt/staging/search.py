@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from spareopt.clock import Clock
 from spareopt.errors import SolverError
 from spareopt.formulations.selection import Piece, Selection
-from spareopt.formulations.staged import Money, Moves, Plan, Quarter, Staged, build, chosen_plan, start_at_plan
+from spareopt.formulations.staged import (
+    Money,
+    Moves,
+    Plan,
+    Quarter,
+    Staged,
+    build,
+    chosen_plan,
+    most_held,
+    start_at_plan,
+)
 from spareopt.horizon import HOURS_PER_QUARTER
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome
@@ -35,6 +45,7 @@ Array = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 SCREENS = 6  # rounds of screening in a row
+MUCH_LESS = 0.7  # a screen that keeps a smaller share is worth another look for a plan
 WORTH_SCREENING = 0.9  # a screen that keeps more than this share is the last one
 FEW_COLUMNS = 400  # the MILP takes that many as they are
 FAR_BELOW = 20.0  # ln of how far below a quarter's best a goodput counts as hardly any
@@ -43,7 +54,12 @@ MOST_PIECES = 6  # of each exponential at first
 MOST_CUT_OFF = 400  # plans cut off: each costs a MILP
 COLUMNS = 8.0  # columns of range about one in each quarter; see spareopt.relaxation.bound_slack
 PROMISING = 4  # candidates of every state, for a first plan
+MANY_PROMISING = 12  # of the states that are settled
+SHARE = 1e-6  # of a zone's time: less is none
+SHARED_SHARE = 0.4  # of the gap asked, where zones may share their time
+WORTH_SHARING = 0.1  # of the gap asked: where a round moves bound and value by less, zones share no more
 FIRST_SHARE = 0.5  # of the gap asked, of the selection of a first plan
+HELD_NODES = 300  # of branch and bound, for the most racks that can be had: it holds no candidates
 FIRST_NODES = 200  # of its branch and bound: it need not be proven
 Stock = dict[int, int]
 
@@ -74,6 +90,10 @@ class StagedSearch:
         self.weights = np.array(problem.weights)
         self.most = np.array([self._optimistic(columns) for columns in self.quarters])
         self.must_idle = [not columns.built.any() for columns in self.quarters]
+        self.held = [self._gpus(t) for t in range(len(self.quarters))]
+        self.power = [self._least_power(t) for t in range(len(self.quarters))]
+        self.most_held: list[tuple[tuple[float, ...], float]] = []
+        self._first: list[dict[int, int]] | None = None
         self.best: StagedOutcome | None = None
         self.bound = self._sum_of_most() if self.value_goal else 0.0
         self.excluded: tuple[Plan, ...] = ()
@@ -86,11 +106,30 @@ class StagedSearch:
         self._reported = 0.0
         self._span = 0.0
         self._money_unit = 1.0
-        self._kept = np.zeros(0, dtype=bool)
+        self._worth = np.zeros(0)  # of each column, what a plan with it is worth at most
 
     @staticmethod
     def _optimistic(columns: Columns) -> float:
         return exp(optimistic_log_goodput(columns.problem)) * (1 + ROOM) if columns.built.any() else 0.0
+
+    def _gpus(self, t: int) -> Array:
+        """GPUs of the racks of a zone in each state of a quarter."""
+        columns, states = self.quarters[t], self.problem.paths.states[t]
+        gpus = np.zeros(len(states))
+        np.maximum.at(gpus, columns.state, columns.problem.column("gpus"))
+        return gpus
+
+    def _least_power(self, t: int) -> tuple[Array | None, float]:
+        """The least IT power of a zone in each state of a quarter, and the most of all together."""
+        columns = self.quarters[t]
+        instance = columns.problem.candidates.instance
+        site, most = instance.limits.site_power, instance.limits.it_power
+        caps = [cap for cap in (None if site is None else site / instance.power.pue, most) if cap]
+        if not caps:
+            return None, inf
+        least = np.full(len(self.problem.paths.states[t]), inf)
+        np.minimum.at(least, columns.state, columns.problem.column("it_power_kw"))
+        return np.where(np.isfinite(least), least, 0.0), min(caps)
 
     @property
     def value(self) -> float:
@@ -109,8 +148,11 @@ class StagedSearch:
     def try_plan(self, choices: Sequence[Choice], stock: Mapping[int, int]) -> StagedOutcome:
         """Score a plan exactly, and keep it where it is the best so far."""
         plan = tuple((dict(counts), option) for counts, option in choices)
-        outcomes = tuple(columns.outcome(choice) for columns, choice in zip(self.quarters, plan, strict=True))
         here = replace(self.problem, quarters=tuple(self.quarters))
+        if stock or any(self._orders_matter(t, counts) for t, (counts, _) in enumerate(plan)):
+            best = here.best_orders(plan)  # so that what is excluded by its choices is excluded with any orders
+            stock = stock if best is None else best
+        outcomes = tuple(columns.outcome(choice) for columns, choice in zip(self.quarters, plan, strict=True))
         fine = all(outcome.within_limits for outcome in outcomes) and here.within_money(plan, stock)
         if self.value_goal:
             value = fsum(w * outcome.goodput for w, outcome in zip(self.weights, outcomes, strict=True))
@@ -123,6 +165,10 @@ class StagedSearch:
             self.best = outcome
             self.bound = max(self.bound, value)
         return outcome
+
+    def _orders_matter(self, t: int, counts: Mapping[int, int]) -> bool:
+        shelf = self.quarters[t].problem.column("own_shelf")
+        return any(shelf[c] for c in counts)
 
     def run(self) -> None:
         """Refine until the bounds meet, a limit is reached, nothing is left, or the user stops it."""
@@ -142,6 +188,14 @@ class StagedSearch:
         for t in range(len(self.quarters)):
             if self.must_idle[t] or self.clock.remaining() == 0:
                 continue
+            self._tell(f"racks of quarter {t + 1} of {len(self.quarters)}", force=True)
+            weights = np.zeros(len(self.quarters))
+            weights[t] = 1.0 / (float(self.held[t].max()) or 1.0)
+            self._bound_held(staged, weights)
+        staged = self.staged()
+        for t in range(len(self.quarters)):
+            if self.must_idle[t] or self.clock.remaining() == 0:
+                continue
             self._tell(f"bound of quarter {t + 1} of {len(self.quarters)}", force=True)
             relaxation = self._relaxed(build(staged, focus=t), [])
             if relaxation is None:
@@ -153,6 +207,27 @@ class StagedSearch:
                 slack = FEASIBILITY_TOLERANCE * (4.0 * self._members() * (t + 1) + COLUMNS + self._stock_range())
                 self.most[t] = min(self.most[t], exp(relaxation.bound + slack))
         self.bound = min(self.bound, self._sum_of_most())
+        worth = self.weights * self.most
+        if any(worth > 0):
+            weights = np.array(
+                [w / (float(h.max()) or 1.0) for w, h in zip(worth / worth.max(), self.held, strict=True)]
+            )
+            self._first = self._bound_held(self.staged(), weights)
+
+    def _bound_held(self, staged: Staged, weights: Array) -> list[dict[int, int]] | None:
+        """Note the most racks, weighted by quarter, that money and power allow; the states of a plan that has them."""
+        weighed = tuple(float(weight) for weight in weights)
+        model = most_held(staged, weighed)
+        record = self._milp(model, 0.0, {"mip_max_nodes": HELD_NODES})
+        if record.bound is not None:
+            slack = FEASIBILITY_TOLERANCE * 8.0 * self._members() * len(self.quarters)
+            self.most_held.append((weighed, record.bound + slack))
+        if not record.has_incumbent or not weighed[-1]:
+            return None
+        zones: list[dict[int, int]] = [{} for _ in self.quarters]
+        for (t, k), var in model.zones.items():
+            zones[t][k] = round(var.value or 0.0)
+        return zones
 
     def _relaxed(self, model: Any, variables: list[Any]) -> Relaxation | None:
         """The linear relaxation of a model; None where it is infeasible."""
@@ -176,6 +251,7 @@ class StagedSearch:
         return float(sum(most for _, most, _ in self._orders().values()))
 
     def _refine_until_closed(self) -> None:
+        shared = True  # at first zones may share their time among candidates: a bound that is quick to find
         while not self._closed():
             if self.clock.remaining() == 0:
                 return
@@ -183,7 +259,9 @@ class StagedSearch:
                 self._screen()
                 if self._closed():
                     break
-            record, model = self._select()
+            before = (self.bound, self.value)
+            shared = shared and self.best is not None and self._columns() > FEW_COLUMNS
+            record, model = self._select(shared)
             self.rounds += 1
             self.model, self.log = model, record.log
             if record.status is Status.INFEASIBLE:  # no plan left can be better than the best one scored
@@ -192,18 +270,44 @@ class StagedSearch:
                 break
             if record.status in (Status.ERROR, Status.UNBOUNDED) and not record.has_incumbent:
                 raise SolverError(f"HiGHS ended with {record.status.value}; its log ends: {record.log[-500:]}")
-            outcome = self.try_plan(*chosen_plan(model)) if record.has_incumbent else None
+            outcome = None
+            if record.has_incumbent:
+                outcome = self._whole(model) if shared else self.try_plan(*chosen_plan(model))
             self._tell(f"refinement {self.rounds}", force=True)
             if self._closed():
                 break
             if record.status in (Status.TIME_LIMIT, Status.INTERRUPTED):
                 self.status = INTERRUPTED if record.status is Status.INTERRUPTED else LIMIT_REACHED
                 return
-            assert outcome is not None
-            self._refine(outcome)
+            if outcome is not None:
+                self._refine(outcome, cut_off=not shared)
+            moved = max(before[0] - self.bound, self.value - before[1])
+            shared = shared and moved > WORTH_SHARING * self.gap * abs(self.value)
             if len(self.excluded) >= MOST_CUT_OFF:
                 return
         self.status = PROVEN
+
+    def _columns(self) -> int:
+        return sum(len(columns.state) for columns in self.quarters)
+
+    def _whole(self, model: Any) -> StagedOutcome | None:
+        """A plan with the states of a solution in which zones share their time; what it is made of is made exact.
+
+        Of each state the candidates in use and some that promise most are offered.
+        """
+        used = []
+        for t, columns in enumerate(self.quarters):
+            block = model.quarter[t]
+            shares = np.array([var.value or 0.0 for var in block.n.values()])
+            used.append(np.flatnonzero(shares > SHARE))
+            option = max(block.option, key=lambda o: block.option[o].value or 0.0)
+            if option != columns.idle:
+                mixed = shared_outcome(columns, shares, option)
+                if (refined := self.refinements[t].at(columns.problem, mixed)) is not None:
+                    self.refinements[t] = refined
+                if self.value_goal and mixed.goodput > 0:
+                    self.points[t].append(log(mixed.goodput))
+        return self._restricted(self._worth, used, _settled(model), MANY_PROMISING)
 
     def _closed(self) -> bool:
         return self.infeasible or self.relative_gap() <= self.gap
@@ -276,6 +380,9 @@ class StagedSearch:
                     edges=edges,
                     below=below,
                     stock=columns.problem.column("own_shelf") if shelf else None,
+                    held=self.held[t],
+                    least_power=self.power[t][0],
+                    most_power=self.power[t][1],
                 )
             )
             steps = problem.paths.moves[t]
@@ -307,6 +414,7 @@ class StagedSearch:
             have=tuple(float(shelf_bought(horizon, t)) for t in range(horizon.quarters)),
             unit=self.unit,
             excluded=self.excluded,
+            held=tuple(self.most_held),
         )
 
     def _money(self, orders: Mapping[int, object]) -> list[Money]:
@@ -359,20 +467,20 @@ class StagedSearch:
             raise KeyboardInterrupt
         return record
 
-    def _select(self) -> tuple[SolveRecord, Any]:
+    def _select(self, shared: bool) -> tuple[SolveRecord, Any]:
         staged = self.staged()
-        model = build(staged)
+        model = build(staged, shared=shared)
         start = None
         if self.best is not None and not self.excluded:
             start = start_at_plan(model, self.best.choices, self.best.stock, staged)
         record = solve_milp(
             model,
-            abs_gap=SOLVER_SHARE * self._abs_gap(),
+            abs_gap=(SHARED_SHARE if shared else SOLVER_SHARE) * self._abs_gap(),
             time_limit=self.clock.remaining(),
             seed=self.seed,
             feasibility_tolerance=FEASIBILITY_TOLERANCE,
             start=start,
-            options={"mip_allow_restart": False},
+            options={"mip_allow_restart": False} | ({"mip_heuristic_effort": 0.0} if shared else {}),
             on_progress=self._solver_progress,
         )
         if record.bound is not None:
@@ -400,27 +508,47 @@ class StagedSearch:
             self._tell("screening candidates", force=True)
             if self._closed():
                 return
-            first = self.best is None
-            if first:
-                self._try_promising(with_each[:-1])
+            self._worth = with_each[:-1]
+            if self.best is None:
+                self._try_promising()
                 if self.best is None or self._closed():
                     return
                 continue  # only now it is known what is of interest: the relaxation gets tighter
-            kept = self._keep(with_each[:-1] >= self.value)
+            kept = self._keep(self._worth >= self.value)
             tolerance = max(self.gap, 1e-6) / 4
             self.refinements = [
                 refinement.denser(columns.problem, tolerance)
                 for refinement, columns in zip(self.refinements, self.quarters, strict=True)
             ]
-            if kept > FEW_COLUMNS:
-                self._try_promising(with_each[:-1][self._kept])
+            if kept < MUCH_LESS * number:
+                self._try_promising()
                 if self._closed():
                     return
             if kept > WORTH_SCREENING * number:
                 return
 
-    def _try_promising(self, worth: Array) -> None:
+    def _try_promising(self) -> None:
         """Look for a better plan among the candidates that promise most, some of every state, not for long."""
+        used = [np.zeros(0, dtype=np.int64) for _ in self.quarters]
+        if self._first is not None:  # the plan that buys most
+            zones, self._first = self._first, None
+            self._restricted(self._worth, used, zones, MANY_PROMISING)
+            self._tell("the plan that buys most", force=True)
+            if self.best is not None:
+                self._refine(self.best, cut_off=False)
+                return
+        outcome = self._restricted(self._worth, used, None, PROMISING)
+        self._tell("promising candidates", force=True)
+        if outcome is not None:
+            self._refine(outcome, cut_off=False)
+
+    def _restricted(
+        self, worth: Array, used: list[Places], zones: list[dict[int, int]] | None, promising: int
+    ) -> StagedOutcome | None:
+        """The best plan found with the candidates used and those of every state of which ``worth`` promises most.
+
+        ``zones``: how many there are of each state, where that is settled.
+        """
         whole = self.quarters
         places = []
         first = 0
@@ -430,26 +558,40 @@ class StagedSearch:
             keep = ~columns.built
             for k in range(len(self.problem.paths.states[t])):
                 rows = np.flatnonzero(columns.state == k)
-                keep[rows[np.argsort(-here[rows], kind="stable")[:PROMISING]]] = True
+                if zones is None or zones[t].get(k):
+                    keep[rows[np.argsort(-here[rows], kind="stable")[:promising]]] = True
+                else:
+                    keep[rows[np.argsort(-here[rows], kind="stable")[:1]]] = True
+            keep[used[t]] = True
             if self.best is not None:
                 keep[list(self.best.choices[t][0])] = True
             places.append(np.flatnonzero(keep))
         try:
             self.quarters = [columns.subset(keep) for columns, keep in zip(whole, places, strict=True)]
             staged = self.staged()
+            if zones is None and sum(map(len, places)) > FEW_COLUMNS:  # settle the states first
+                model = build(staged, shared=True)
+                record = self._milp(
+                    model, FIRST_SHARE * self._abs_gap(), {"mip_max_nodes": FIRST_NODES, "mip_heuristic_effort": 0.01}
+                )
+                if not record.has_incumbent:
+                    return None
+                zones = _settled(model)
             model = build(staged)
+            for t, settled in enumerate(zones or ()):
+                for k, number in settled.items():
+                    model.zones[t, k].fix(number)
             record = self._milp(model, FIRST_SHARE * self._abs_gap(), {"mip_max_nodes": FIRST_NODES})
             found = chosen_plan(model) if record.has_incumbent else None
         finally:
             self.quarters = whole
-        self._tell("promising candidates", force=True)
         if found is None:
-            return
+            return None
         choices = [
             ({int(keep[c]): number for c, number in counts.items()}, option)
             for keep, (counts, option) in zip(places, found[0], strict=True)
         ]
-        self._refine(self.try_plan(choices, found[1]), cut_off=False)
+        return self.try_plan(choices, found[1])
 
     def _abs_gap(self) -> float:
         """The gap asked, in the unit of the model's objective."""
@@ -477,7 +619,7 @@ class StagedSearch:
             replace(outcome, counts=choice[0]) for outcome, choice in zip(self.best.outcomes, choices, strict=True)
         )
         self.best = replace(self.best, choices=tuple(choices), outcomes=outcomes)
-        self._kept = np.concatenate(masks)
+        self._worth = self._worth[np.concatenate(masks)]
         return left
 
     def _refine(self, outcome: StagedOutcome, cut_off: bool = True) -> None:
@@ -508,6 +650,32 @@ class StagedSearch:
         scale = HOURS_PER_QUARTER if self.value_goal else -1.0
         value = None if self.best is None else scale * self.value
         self.report(SolveProgress(phase, now, value, scale * self.bound))
+
+
+def _settled(model: Any) -> list[dict[int, int]]:
+    """How many zones a solved model has of each state, by quarter."""
+    zones: list[dict[int, int]] = [{} for _ in model.quarter]
+    for (t, k), var in model.zones.items():
+        zones[t][k] = round(var.value or 0.0)
+    return zones
+
+
+def shared_outcome(columns: Columns, shares: Array, option: int) -> Outcome:
+    """What a quarter comes to in which zones share their time among candidates, as the selection counts it."""
+    problem = columns.problem
+    working = shares > SHARE
+
+    def total(values: Array) -> float:
+        return float(shares[working] @ values[working])
+
+    rate = problem.terms.site[1] + total(problem.column("rate_per_h"))
+    placed = total(problem.column("placed_gpus"))
+    log_up = problem.terms.site[0] + total(problem.terms.log_up)
+    log_eta = float(problem.schemes[option].log_eta(np.array(rate)))
+    scale = float(problem.column("log_scale")[working].min())
+    stops = problem.terms.environment.stops + total(problem.column("planned_stops"))
+    goodput = placed * exp(max(log_up + log_eta + scale - stops, -700.0))
+    return Outcome({}, option, 0.0, False, goodput, None, 0.0, placed, rate, log_up, False)
 
 
 def with_idle(selection: Selection, columns: Columns) -> Selection:

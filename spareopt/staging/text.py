@@ -236,8 +236,8 @@ def _certificate(plan: StagedPlan) -> list[str]:
     lines = [
         f"Certificate ({status}): no plan over these quarters that meets every limit in every quarter {claim} "
         f"{_value(plan, c.bound)}; gap {percent(c.gap)}, asked {percent(c.gap_asked)}; {solved}{cut}.",
-        f"Candidates: {n['enumerated']:,} ways to run a zone scored; {n['states']:,} states of zones over the quarters; "
-        f"{n['kept']:,} not matched by another in every quarter.",
+        f"Candidates: {n['enumerated']:,} ways to run a zone scored; {n['states']:,} states of zones over the quarters;"
+        f" {n['kept']:,} not matched by another in every quarter.",
         *_method(plan),
     ]
     return [*map(prose, lines)]

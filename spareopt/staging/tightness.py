@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
 
 from spareopt.horizon import Horizon
@@ -21,8 +22,9 @@ class Tight(Frozen):
     """A limit with no room in a quarter."""
 
     limit: str
-    """As in an evaluation's limits; ``money`` of the horizon; ``lead_time``: nothing ordered can arrive yet;
-    ``too_late``: what is ordered arrives after the horizon; ``choices``: every zone has the most racks offered; ``shelf_stock``: all trays that have arrived are on a shelf."""
+    """As in an evaluation's limits, or one of these: ``money`` of the horizon; ``lead_time``: nothing ordered in the
+    plan can arrive yet; ``too_late``: what is ordered arrives after the horizon; ``choices``: every zone has the most
+    racks offered; ``shelf_stock``: all trays that have arrived are on a shelf."""
     left: float | None
     """In ``unit``; None where it is no matter of amounts."""
     unit: str = ""
@@ -33,7 +35,7 @@ def rack_step(instance: Instance) -> int:
     steps = []
     for zone in instance.zones:
         offered = sorted(zone.racks)
-        steps += [offered[0], *(b - a for a, b in zip(offered, offered[1:], strict=False))]
+        steps += [offered[0], *(b - a for a, b in pairwise(offered))]
     return min(steps)
 
 
