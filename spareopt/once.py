@@ -1,4 +1,4 @@
-"""Answer each question once: a solve, a staged plan or a simulation that a runs folder holds is read back, not done again."""
+"""Answer each question once: a plan or a simulation that a runs folder holds is read back, not made again."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from spareopt.consistency import consistency_faults
 from spareopt.errors import Fault, InputError
-from spareopt.horizon import MOST_QUARTERS, BoughtZones, Delivery, GrowingJob, Horizon, PriceChanges, ShelfDelivery
+from spareopt.horizon import MOST_QUARTERS, BoughtZones, Delivery, Horizon, ShelfDelivery
 from spareopt.instance import Instance
 from spareopt.staging.decisions import StagedDecisions, StagedZone
 from spareopt.staging.plan import StagedPlan
@@ -35,6 +35,7 @@ def rolled(instance: Instance, plan: StagedPlan, quarter: str, *, earlier: Insta
     _check_quarter(quarter, horizon, old, first, passed)
     left = plan.score.quarters[passed - 1].money_left if passed else None
     paid = fsum(q.paid for q in plan.score.quarters[:passed])
+    job, changes = horizon.working_gpus, horizon.price_changes
     new = Horizon.model_construct(
         **dict(horizon)
         | {
@@ -42,13 +43,10 @@ def rolled(instance: Instance, plan: StagedPlan, quarter: str, *, earlier: Insta
             "first_quarter": quarter,
             "capital": _capital(horizon, first, left if old.carry_over and horizon.carry_over else None),
             **{name: _cut(getattr(horizon, name), first) for name in BY_QUARTER},
-            "working_gpus": GrowingJob.model_construct(
-                **{name: _cut(value, first) for name, value in horizon.working_gpus}
-            ),
-            "price_changes": PriceChanges.model_construct(
-                **{
-                    name: None if stated is None else _cut(horizon.prices(name), first)
-                    for name, stated in horizon.price_changes
+            "working_gpus": job.model_copy(update={name: _cut(value, first) for name, value in job}),
+            "price_changes": changes.model_copy(
+                update={
+                    name: None if stated is None else _cut(horizon.prices(name), first) for name, stated in changes
                 }
             ),
             "bought": _bought(before, old, plan.decisions, passed),

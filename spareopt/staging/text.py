@@ -47,8 +47,11 @@ def staged_text(plan: StagedPlan, instance: Instance) -> str:
     return render(
         *_headline(plan, instance),
         "",
-        "Quarter by quarter",
-        _quarters(plan),
+        "What is bought",
+        _bought(plan),
+        "",
+        "What runs",
+        _reached(plan),
         "",
         "How the zones are run, each zone",
         _zones(plan),
@@ -90,37 +93,52 @@ def _headline(plan: StagedPlan, instance: Instance) -> list[str]:
     return [prose(line) for line in (*lines, text)]
 
 
-def _quarters(plan: StagedPlan) -> Table:
-    """A row for each quarter: purchases, what stands, what it gives, money."""
+def _bought(plan: StagedPlan) -> Table:
+    """A row for each quarter: what is ordered, what arrives and stands, and the money."""
     quarters, currency = plan.score.quarters, plan.score.currency
     budgeted = any(q.budget is not None for q in quarters)
     shelf = any(q.shelf_trays or q.shelf_ordered for q in quarters)
-    crews = any(q.crews for q in quarters)
-    powered = any(q.evaluation is not None and q.evaluation.site_power_kw is not None for q in quarters)
-    heads = ["quarter", "racks\nordered", "racks\narrive", "racks\nin use", "zones"]
-    heads += ["shelf trays,\nordered"] if shelf else []
-    heads += ["crews"] if crews else []
-    heads += ["working\nGPUs", "goodput,\nGPUs", "useful\nGPU-hours"]
-    heads += ["site\npower"] if powered else []
-    heads += ["paid"] + (["money\nleft"] if budgeted else [])
-    table = plain_table(*heads)
-    table.columns[0].justify = "left"
+    heads = ["quarter", "racks\nordered", "racks\narrive", "racks\nin use", "zones\nin use"]
+    heads += ["shelf trays\nordered", "shelf trays\nthere", "of them\nin use"] if shelf else []
+    heads += ["paid", *(["new\nmoney", "money\nleft"] if budgeted else [])]
+    table = _by_quarter(heads)
 
     def money(value: float | None) -> str:
-        return "" if value is None else units.show(value, units.MONEY, currency) if abs(value) > 0.5 else "0"
+        if value is None:
+            return ""
+        return units.show(value, units.MONEY, currency) if value >= 0.5 else "0"  # less is rounding
 
     for q in quarters:
-        e = q.evaluation
         row = [q.quarter, f"{sum(o.racks for o in q.orders):,}", f"{q.racks_delivered:,}", f"{q.racks:,}"]
         row.append(f"{q.zones_built:,}")
-        row += [f"{q.shelf_trays:,} +{q.shelf_ordered:,}"] if shelf else []
+        row += [f"{q.shelf_ordered:,}", f"{q.shelf_trays:,}", f"{q.shelf_used:,}"] if shelf else []
+        row += [money(q.paid), *([money(q.budget), money(q.money_left)] if budgeted else [])]
+        table.add_row(*row)
+    return table
+
+
+def _reached(plan: StagedPlan) -> Table:
+    """A row for each quarter: what runs, what it gives and takes."""
+    quarters, currency = plan.score.quarters, plan.score.currency
+    crews = any(q.crews for q in quarters)
+    powered = any(q.evaluation is not None and q.evaluation.site_power_kw is not None for q in quarters)
+    heads = ["quarter", "working\nGPUs", "goodput,\nGPUs", "useful\nGPU-hours", "availability"]
+    heads += [*(["crews"] if crews else []), *(["site\npower"] if powered else []), "running cost"]
+    table = _by_quarter(heads)
+    for q in quarters:
+        e = q.evaluation
+        row = [q.quarter, "0" if e is None else f"{e.working_gpus:,}", f"{q.goodput:,.1f}"]
+        row += [units.show_gpu_hours(q.useful_gpu_hours), "" if e is None else f"{e.availability:.4f}"]
         row += [f"{q.crews:,}"] if crews else []
-        row += ["0" if e is None else f"{e.working_gpus:,}", f"{q.goodput:,.1f}"]
-        row.append(units.show_gpu_hours(q.useful_gpu_hours))
         if powered:
             row.append("0" if e is None or e.site_power_kw is None else units.show(e.site_power_kw, units.POWER))
-        row += [money(q.paid)] + ([money(q.money_left)] if budgeted else [])
-        table.add_row(*row)
+        table.add_row(*row, units.show(q.yearly_cost, units.MONEY_PER_YEAR, currency) if q.yearly_cost else "0")
+    return table
+
+
+def _by_quarter(heads: list[str]) -> Table:
+    table = plain_table(*heads)
+    table.columns[0].justify = "left"
     return table
 
 
@@ -187,11 +205,11 @@ def _orders(plan: StagedPlan, instance: Instance) -> list[object]:
     for t, quarter in enumerate(plan.score.quarters):
         for order in quarter.orders:
             paid = units.show(order.paid, units.MONEY, currency)
-            table.add_row(quarter.quarter, f"{order.racks:,} racks of {order.design}", order.delivered, paid)
+            table.add_row(quarter.quarter, f"{counted(order.racks, 'rack')} of {order.design}", order.delivered, paid)
         if quarter.shelf_ordered:
             paid = units.show(quarter.paid - sum(o.paid for o in quarter.orders), units.MONEY, currency)
             there = horizon.labels()[t + horizon.lead_time.shelf]
-            table.add_row(quarter.quarter, f"{quarter.shelf_ordered:,} trays for the shelf", there, paid)
+            table.add_row(quarter.quarter, f"{counted(quarter.shelf_ordered, 'tray')} for the shelf", there, paid)
     return ["Orders", table, ""] if table.row_count else ["Orders: none.", ""]
 
 
