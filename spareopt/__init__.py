@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spareopt.near import near_optimal
     from spareopt.near_result import NearOptimal
     from spareopt.neighbours import one_step_away
-    from spareopt.once import simulate_once, solve_once
+    from spareopt.once import simulate_once, solve_once, staged_once
     from spareopt.optimise import solve
     from spareopt.overlays.overlay import Overlay, write_overlay
     from spareopt.overlays.sources import read_overlay
@@ -54,9 +54,9 @@ if TYPE_CHECKING:
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
-    from spareopt.staging.decisions import StagedDecisions
+    from spareopt.staging.decisions import StagedDecisions, StagedZone
     from spareopt.staging.plan import StagedPlan, solve_staged
-    from spareopt.staging.rolling import later_instance
+    from spareopt.staging.rolling import rolled
     from spareopt.staging.score import StagedScore, evaluate_staged
     from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
@@ -99,6 +99,7 @@ _HOMES = {
     "StagedDecisions": "staging.decisions",
     "StagedPlan": "staging.plan",
     "StagedScore": "staging.score",
+    "StagedZone": "staging.decisions",
     "StrategyMap": "map_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
@@ -139,6 +140,7 @@ _HOMES = {
     "read_sweep": "sweep_folder",
     "read_tornado": "curve_store",
     "read_trace": "simulation.trace",
+    "rolled": "staging.rolling",
     "select": "selection",
     "simulate": "simulation.simulate",
     "simulate_incidents": "simulation.incidents",
@@ -147,6 +149,7 @@ _HOMES = {
     "solve_once": "once",
     "solve_robust": "robust",
     "solve_staged": "staging.plan",
+    "staged_once": "once",
     "strategy_map": "mapping",
     "sweep": "sweeps",
     "tornado": "exposure",
@@ -196,6 +199,7 @@ __all__ = [
     "StagedDecisions",
     "StagedPlan",
     "StagedScore",
+    "StagedZone",
     "StrategyMap",
     "Tornado",
     "Trace",
@@ -236,6 +240,7 @@ __all__ = [
     "read_sweep",
     "read_tornado",
     "read_trace",
+    "rolled",
     "select",
     "simulate",
     "simulate_incidents",
@@ -244,6 +249,7 @@ __all__ = [
     "solve_once",
     "solve_robust",
     "solve_staged",
+    "staged_once",
     "strategy_map",
     "sweep",
     "tornado",

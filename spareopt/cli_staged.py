@@ -1,18 +1,26 @@
-"""The command ``spareopt staged``: plan over the quarters of an instance's horizon, or again from one of them on."""
+"""The command ``spareopt staged``: the best plan over the quarters of a horizon, and planning anew later."""
 
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import Finite, instance_options, json_option, output_option
-from spareopt.errors import Fault, InputError
+from spareopt.cli_options import (
+    check_outputs,
+    instance_options,
+    json_option,
+    output_option,
+    runs_option,
+    solve_options_with,
+)
+from spareopt.errors import InputError
 from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
     from spareopt.instance import Instance
+    from spareopt.kept_runs import Kept
 
 
 @click.command()
@@ -20,20 +28,13 @@ if TYPE_CHECKING:
 @click.option(
     "--from",
     "earlier",
-    metavar="PLAN",
-    help="A folder of an earlier staged plan of INSTANCE: what it orders before --quarter is bought.",
+    metavar="FOLDER",
+    help="Plan anew: what the staged plan in FOLDER ordered before --quarter stands, and its money is spent.",
 )
-@click.option("--quarter", metavar="QUARTER", help="With --from: the first quarter to plan again, such as 2027-Q2.")
-@click.option("--gap", type=Finite(0, 1, max_open=True), default=1e-3, show_default=True, help="Relative gap to prove.")
-@click.option(
-    "--time-limit",
-    type=Finite(0, min_open=True),
-    default=None,
-    metavar="SECONDS",
-    help="Stop after so many seconds with the best plan found.",
-)
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of the solver.")
-@output_option("the plan, its tables by quarter, the MILP and the log")
+@click.option("--quarter", metavar="QUARTER", help="The first quarter to plan anew, such as 2027-Q2; goes with --from.")
+@solve_options_with(gap=1e-3, models=False)
+@output_option("the plan, its tables by quarter, a picture, the MILP and the log")
+@runs_option
 @json_option
 def staged(
     *,
@@ -41,43 +42,69 @@ def staged(
     instance: Instance,
     earlier: str | None,
     quarter: str | None,
-    gap: float,
-    time_limit: float | None,
-    seed: int,
     output: str | None,
+    runs: str | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
-    """Plan purchases, shelf and staffing of INSTANCE by quarter, and prove how good the plan is."""
-    from spareopt.progress import QuartersProgress  # noqa: PLC0415
-    from spareopt.staging import plan as planning  # noqa: PLC0415
-    from spareopt.staging import store, text  # noqa: PLC0415
-    from spareopt.staging.rolling import later_instance  # noqa: PLC0415
+    """Plan INSTANCE over the quarters of its horizon: what to buy, staff and run in each, with a proof for all."""
+    from spareopt.kept_runs import NotKeptError  # noqa: PLC0415
+    from spareopt.once import staged_once  # noqa: PLC0415
+    from spareopt.progress import Progress  # noqa: PLC0415
+    from spareopt.staging.plan import solve_staged  # noqa: PLC0415
+    from spareopt.staging.store import write_staged  # noqa: PLC0415
+    from spareopt.staging.text import staged_text  # noqa: PLC0415
 
+    check_outputs(output, runs)
     if (earlier is None) != (quarter is None):
-        missing = "--quarter" if quarter is None else "--from"
-        message = "--from and --quarter go together: an earlier plan, and the quarter from which to plan again"
-        raise InputError(missing, [Fault("", message)])
-    whole = instance
+        raise click.UsageError("--from FOLDER and --quarter QUARTER go together; give both, or none.")
     if earlier is not None and quarter is not None:
-        instance = later_instance(instance, store.read_staged(earlier), quarter)
-    with QuartersProgress(instance) as progress:
-        result = planning.solve_staged(instance, gap=gap, time_limit=time_limit, seed=seed, on_progress=progress.show)
+        instance = _rolled(instance, earlier, quarter)
+        given += f" --from {shlex.quote(earlier)} --quarter {shlex.quote(quarter)}"
+    run: Kept[Any] | None = None
+    not_kept = None
+    try:
+        with Progress(instance, staged=True) as progress:
+            if runs is None:
+                plan = solve_staged(instance, **options, on_progress=progress.show)
+            else:
+                run = staged_once(instance, runs, **options, on_progress=progress.show)
+                plan = run.result
+    except NotKeptError as error:  # what may have taken an hour is printed all the same
+        plan, not_kept = error.result, error
     finish(
-        result,
-        lambda: text.staged_text(result, instance),
-        lambda folder: _next_step(given, whole, folder, earlier is not None),
+        plan,
+        lambda: staged_text(plan, instance),
+        lambda folder: _next_step(given, instance, plan.score.quarters, folder, run),
         as_json=as_json,
         output=output,
-        write=lambda folder: store.write_staged(result, instance, folder),
-        code=proof_code(result.certificate.status),
+        write=lambda folder: write_staged(plan, instance, folder),
+        code=proof_code(plan.certificate.status),
         pictures=True,
+        run=run,
+        not_kept=not_kept,
     )
 
 
-def _next_step(given: str, instance: Instance, output: str | None, later: bool) -> str:
-    if output is None:
+def _rolled(instance: Instance, folder: str, quarter: str) -> Instance:
+    """The instance from a quarter on, with what the plan in a folder bought before."""
+    from spareopt.staging.rolling import rolled  # noqa: PLC0415
+    from spareopt.staging.store import read_staged_solved  # noqa: PLC0415
+
+    plan, before = read_staged_solved(folder)
+    try:
+        return rolled(instance, plan, quarter, earlier=before)
+    except InputError as error:
+        raise InputError({"quarter": "--quarter"}.get(error.source, error.source), error.faults) from None
+
+
+def _next_step(given: str, instance: Instance, quarters: Any, folder: str | None, run: Kept[Any] | None) -> str:
+    """Write it, or plan anew once a quarter is over."""
+    if folder is None:
         return f"Next: spareopt staged {given} -o my-staged-plan"
-    labels = instance.horizon.labels() if instance.horizon is not None else ()
-    if later or len(labels) < 2:
-        return f"{written_to(output)}Next: spareopt show {given}"
-    return f"{written_to(output)}Next: spareopt staged {given} --from {shlex.quote(output)} --quarter {labels[1]}"
+    horizon = instance.horizon
+    if horizon is None or horizon.first_quarter is None or len(quarters) < 2:
+        return f"{written_to(folder, run)}Next: spareopt runs {shlex.quote(folder)}"
+    source = shlex.quote(f"{folder}/instance.json")
+    again = f"spareopt staged {source} --from {shlex.quote(folder)} --quarter {quarters[1].quarter}"
+    return f"{written_to(folder, run)}Next, a quarter later: {again}"

@@ -109,26 +109,6 @@ class StagedPlan(Result):
             )
         return pd.DataFrame(rows)
 
-    def orders_table(self) -> pd.DataFrame:
-        """A row for each order: its quarter, what and how many, when it arrives, and what is paid for racks."""
-        rows = [
-            {
-                "quarter": q.quarter,
-                "what": order.design,
-                "number": order.racks,
-                "arrives": order.delivered,
-                "paid": order.paid,
-            }
-            for q in self.score.quarters
-            for order in q.orders
-        ]
-        rows += [
-            {"quarter": q.quarter, "what": "shelf trays", "number": q.shelf_ordered, "arrives": None, "paid": None}
-            for q in self.score.quarters
-            if q.shelf_ordered
-        ]
-        return pd.DataFrame(rows, columns=["quarter", "what", "number", "arrives", "paid"])
-
     def zones_table(self) -> pd.DataFrame:
         """A row for each zone and quarter in which it is built: how it is built and run."""
         rows = []

@@ -1,145 +1,211 @@
-"""Plan again from a later quarter on: what an earlier plan bought until then is bought, its money left carries over."""
+"""Plan anew from a later quarter: what an earlier staged plan bought until then stands, and its money is spent."""
 
 from __future__ import annotations
 
+from collections import Counter
+from math import fsum
 from typing import Any
 
+from spareopt.consistency import consistency_faults
 from spareopt.errors import Fault, InputError
-from spareopt.horizon import (
-    MOST_QUARTERS,
-    BoughtZones,
-    Delivery,
-    GrowingJob,
-    Horizon,
-    PriceChanges,
-    ShelfDelivery,
-)
+from spareopt.horizon import MOST_QUARTERS, BoughtZones, Delivery, Horizon, ShelfDelivery
 from spareopt.instance import Instance
+from spareopt.staging.decisions import StagedDecisions, StagedZone
 from spareopt.staging.plan import StagedPlan
 from spareopt.staging.quarters import ZoneGroup, zone_groups
-from spareopt.staging.refusals import checked_horizon
-from spareopt.staging.score import evaluate_staged
+
+BY_QUARTER = ("site_power", "it_power", "goodput_target")
 
 
-def later_instance(instance: Instance, plan: StagedPlan, quarter: str) -> Instance:
-    """The instance as it stands in a later quarter of its horizon, after the purchases of an earlier plan.
+def rolled(instance: Instance, plan: StagedPlan, quarter: str, *, earlier: Instance | None = None) -> Instance:
+    """The instance with its horizon from a later quarter on, such as "2027-Q2", and all that a plan bought before it.
 
-    ``instance`` states the whole horizon, as for the earlier plan; ``quarter`` is named as in it.  All that the plan
-    orders before that quarter is bought, the money that it leaves carries over, and what is left of the horizon is free
-    to be planned again: orders, spares, staffing, power limits, checkpoints.  Raises InputError where the quarter is
-    not one of the horizon after the first, or the plan does not fit the instance.
+    What the plan ordered before the quarter is ``bought`` in the result: delivered already, or on order.  Budgets,
+    power, job, targets and prices by quarter are those of ``instance`` from the quarter on, which may have changed
+    since; money that the plan left is carried over where the horizon says so; ``limits.capital`` is lowered by what was
+    paid.  What comes later is weighed from the new first quarter on.  ``earlier`` is the instance of the plan, where
+    ``instance`` is no longer the same.  Raises InputError where plan, quarter and instance do not fit.
     """
-    horizon = checked_horizon(instance)
-    labels = horizon.labels()
-    if quarter not in labels[1:]:
-        known = ", ".join(labels[1:]) or "none: it has one quarter"
-        raise InputError("--quarter", [Fault("", f"unknown quarter {quarter!r}; expected one of {known}")])
-    first = labels.index(quarter)
-    score = evaluate_staged(instance, plan.decisions)
-    paid = sum(q.paid for q in score.quarters[:first])
-    capital = _later(horizon.capital, first, horizon)
-    left = score.quarters[first - 1].money_left
-    if capital is not None and horizon.carry_over and left is not None:
-        number = horizon.quarters - first
-        each = capital * number if len(capital) == 1 else capital
-        capital = (max(each[0] + left, 0.0), *each[1:])
-    job = horizon.working_gpus
-    later = horizon.model_copy(
-        update={
+    before = instance if earlier is None else earlier
+    if before.input_hash() != plan.provenance.input_hash:
+        message = "was made from another instance; give that one as earlier, as instance the one to plan with now"
+        raise InputError("plan", [Fault("", message)])
+    horizon, old = _with_labels(instance), _with_labels(before)
+    first, passed = _number(quarter) - _number(horizon.labels()[0]), _number(quarter) - _number(old.labels()[0])
+    _check_quarter(quarter, horizon, old, first, passed)
+    left = plan.score.quarters[passed - 1].money_left if passed else None
+    paid = fsum(q.paid for q in plan.score.quarters[:passed])
+    job, changes = horizon.working_gpus, horizon.price_changes
+    new = Horizon.model_construct(
+        **dict(horizon)
+        | {
             "quarters": horizon.quarters - first,
-            "first_quarter": None if horizon.first_quarter is None else quarter,
-            "capital": capital,
-            "site_power": _later(horizon.site_power, first, horizon),
-            "it_power": _later(horizon.it_power, first, horizon),
-            "goodput_target": _later(horizon.goodput_target, first, horizon),
-            "working_gpus": GrowingJob.model_construct(
-                minimum=_later(job.minimum, first, horizon), maximum=_later(job.maximum, first, horizon)
+            "first_quarter": quarter,
+            "capital": _capital(horizon, first, left if old.carry_over and horizon.carry_over else None),
+            **{name: _cut(getattr(horizon, name), first) for name in BY_QUARTER},
+            "working_gpus": job.model_copy(update={name: _cut(value, first) for name, value in job}),
+            "price_changes": changes.model_copy(
+                update={
+                    name: None if stated is None else _cut(horizon.prices(name), first) for name, stated in changes
+                }
             ),
-            "price_changes": horizon.price_changes.model_copy(update=_prices(horizon, first)),
-            "bought": _bought(instance, horizon, plan, first),
-            "shelf": _shelf(horizon, plan, first),
+            "bought": _bought(before, old, plan.decisions, passed),
+            "shelf": _shelf(old, plan.decisions, passed),
         }
     )
     limits = instance.limits
     if limits.capital is not None:
-        limits = limits.model_copy(update={"capital": max(limits.capital - paid, 0.0)})
-    result = instance.model_copy(update={"horizon": later, "limits": limits})
-    result._applied = (*instance.applied, f"planned again from {quarter}")
+        if horizon.labels()[0] != old.labels()[0]:
+            message = (
+                f"caps what is paid from {horizon.labels()[0]} on, and the plan, which begins in {old.labels()[0]}, "
+                "does not know what was paid before; plan with the instance.json of its folder, or take the limit out"
+            )
+            raise InputError(instance.name, [Fault("limits.capital", message)])
+        limits = limits.model_copy(update={"capital": max(0.0, limits.capital - paid)})
+    result = instance.model_copy(update={"horizon": new, "limits": limits})
+    if faults := consistency_faults(result):
+        raise InputError(f"{instance.name} from {quarter} on, with what the plan bought", faults)
+    racks = sum(order.racks for q in plan.score.quarters[:passed] for order in q.orders)
+    result._applied = (*instance.applied, f"the {racks:,} racks that an earlier plan ordered before {quarter}")
     return result
 
 
-def _prices(horizon: Horizon, first: int) -> dict[str, tuple[float, ...] | None]:
-    """The multiples of what is left of the horizon, of the prices that change."""
-    changes = horizon.price_changes
-    return {
-        name: None if getattr(changes, name) is None else horizon.prices(name)[first:]
-        for name in PriceChanges.model_fields
-    }
+def remaining(instance: Instance, plan: StagedPlan, quarter: str) -> StagedDecisions:
+    """What a plan of an instance decides from a quarter on, as decisions of :func:`rolled`'s instance.
+
+    There zones that were begun come first, so numbers may differ.  Raises InputError as rolled does.
+    """
+    old = _with_labels(instance)
+    passed = _number(quarter) - _number(old.labels()[0])
+    _check_quarter(quarter, old, old, passed, passed)
+    begun = {(zone, number) for zone, number, _, _ in _deliveries(instance, old, plan.decisions, passed)}
+    zones, numbers = [], Counter[str]()
+    for zone in sorted(plan.decisions.zones, key=lambda z: ((z.zone, z.number) not in begun, z.number)):
+        numbers[zone.zone] += 1
+        cut = {"number": numbers[zone.zone], "quarters": zone.quarters[passed:]}
+        zones.append(zone.model_copy(update=cut))
+    order = [zone.name for zone in instance.zones]
+    zones.sort(key=lambda zone: (order.index(zone.zone), zone.number))
+    decisions = plan.decisions
+    return StagedDecisions.model_construct(
+        zones=tuple(zones),
+        checkpoint_plans=decisions.checkpoint_plans[passed:],
+        shelf_orders=decisions.shelf_orders[passed:],
+    )
 
 
-def _later(values: tuple[Any, ...] | None, first: int, horizon: Horizon) -> tuple[Any, ...] | None:
-    """What is left of values by quarter; one value stays one."""
+def _with_labels(instance: Instance) -> Horizon:
+    horizon = instance.horizon
+    if horizon is None or horizon.first_quarter is None:
+        field = "horizon" if horizon is None else "horizon.first_quarter"
+        message = "required to plan anew from a later quarter, such as 2027-Q1"
+        raise InputError(instance.name, [Fault(field, message)])
+    return horizon
+
+
+def _number(label: str) -> int:
+    """Quarters since year 0."""
+    year, dash, quarter = label.partition("-Q")
+    if not (dash and len(year) == 4 and year.isdecimal() and quarter in ("1", "2", "3", "4")):
+        raise InputError("quarter", [Fault("", f'expected a quarter such as "2027-Q2", got {label!r:.40}')])
+    return 4 * int(year) + int(quarter) - 1
+
+
+def _check_quarter(quarter: str, horizon: Horizon, old: Horizon, first: int, passed: int) -> None:
+    labels, known = horizon.labels(), old.labels()
+    message = ""
+    if not 0 <= first < horizon.quarters:
+        message = f"expected a quarter of the instance's horizon, {labels[0]} to {labels[-1]}; got {quarter}"
+    elif passed < 0:
+        message = f"the plan begins in {known[0]}; expected that quarter or a later one, got {quarter}"
+    elif passed > old.quarters:
+        message = f"the plan ends in {known[-1]}; expected at latest the quarter after that, got {quarter}"
+    if message:
+        raise InputError("quarter", [Fault("", message)])
+
+
+def _cut(values: tuple[Any, ...] | None, first: int) -> tuple[Any, ...] | None:
+    """What is stated by quarter, from a quarter on; one value for all stays."""
     return values if values is None or len(values) == 1 else values[first:]
 
 
-def _bought(instance: Instance, horizon: Horizon, plan: StagedPlan, first: int) -> tuple[BoughtZones, ...]:
-    """What each zone has, or what is on order for it, once quarter ``first`` begins."""
-    groups = [group for group in zone_groups(instance, horizon) for _ in range(group.count)]
-    zones = sorted(
-        plan.decisions.zones,
-        key=lambda zone: ([z.name for z in instance.zones].index(zone.zone), zone.number),
-    )
-    stated: dict[tuple[str, int], tuple[Delivery, ...]] = {}
-    numbers = dict.fromkeys((zone.name for zone in instance.zones), 0)
-    for bought in horizon.bought:
-        for _ in range(bought.count):
-            numbers[bought.zone] += 1
-            stated[bought.zone, numbers[bought.zone]] = bought.deliveries
-    counts: dict[tuple[str, str, tuple[Delivery, ...]], int] = {}
-    for group, zone in zip(groups, zones, strict=True):
-        deliveries = [_shifted(delivery, first) for delivery in stated.get((zone.zone, zone.number), ())]
-        deliveries += _ordered(horizon, group, zone.racks(), first)
-        if deliveries:
+def _capital(horizon: Horizon, first: int, left: float | None) -> tuple[float, ...] | None:
+    """New money from a quarter on; the first has what is left over, too."""
+    if horizon.capital is None:
+        return None
+    money = [float(value or 0.0) for value in horizon.each(horizon.capital)[first:]]
+    if left is None:
+        return _cut(horizon.capital, first)
+    return (max(0.0, money[0] + left), *money[1:])
+
+
+Begun = tuple[str, int, str, tuple[Delivery, ...]]
+
+
+def _deliveries(instance: Instance, horizon: Horizon, decisions: StagedDecisions, passed: int) -> list[Begun]:
+    """Each zone for which something was bought before a quarter: class, number, design, and what it got or will get."""
+    given = {(zone.zone, zone.number): zone for zone in decisions.zones}
+    bought = {name: [b for b in horizon.bought if b.zone == name for _ in range(b.count)] for name in _names(instance)}
+    numbers, result = Counter[str](), []
+    for group in zone_groups(instance, horizon):
+        name = instance.zones[group.zone].name
+        for _ in range(group.count):
+            numbers[name] += 1
+            number = numbers[name]
+            own = bought[name][number - 1] if number <= len(bought[name]) else None
+            deliveries = [] if own is None else [_moved(d, passed) for d in own.deliveries]
+            zone = given[name, number]
+            deliveries += _ordered(zone, group, horizon, passed)
             design = next((choice.design for choice in zone.quarters if choice is not None), None)
-            if design is None:  # on order, and never built in the plan: its design is the one stated
-                assert group.design is not None
-                design = instance.designs[group.design].name
-            key = (zone.zone, design, tuple(deliveries))
-            counts[key] = counts.get(key, 0) + 1
-    return tuple(
-        BoughtZones.model_construct(zone=zone, count=count, design=design, deliveries=deliveries)
-        for (zone, design, deliveries), count in counts.items()
-    )
+            design = design if own is None else own.design
+            if deliveries and design is not None:
+                result.append((name, number, design, tuple(deliveries)))
+    return result
 
 
-def _ordered(horizon: Horizon, group: ZoneGroup, racks: tuple[int, ...], first: int) -> list[Delivery]:
-    """The racks that the plan ordered for a zone before a quarter, by when they arrive."""
-    lead = horizon.lead_time.racks
-    deliveries = []
-    for t in range(lead, min(first + lead, horizon.quarters)):
-        number = racks[t] - (racks[t - 1] if t else group.bought_by(-1)) - group.arrivals(t)
-        if number:
-            deliveries.append(Delivery.model_construct(racks=number, quarter=t - first))
-    return deliveries
+def _names(instance: Instance) -> list[str]:
+    return [zone.name for zone in instance.zones]
 
 
-def _shifted(delivery: Delivery, first: int) -> Delivery:
-    quarter = None if delivery.quarter is None else delivery.quarter - first
-    if quarter is not None and quarter < -MOST_QUARTERS:
-        quarter = None
-    return Delivery.model_construct(racks=delivery.racks, quarter=quarter)
+def _moved(delivery: Delivery, passed: int) -> Delivery:
+    """A delivery seen from a later quarter."""
+    if delivery.quarter is None:
+        return delivery
+    quarter = delivery.quarter - passed
+    return Delivery.model_construct(racks=delivery.racks, quarter=quarter if quarter >= -MOST_QUARTERS else None)
 
 
-def _shelf(horizon: Horizon, plan: StagedPlan, first: int) -> tuple[ShelfDelivery, ...]:
-    trays: dict[int, int] = {}
+def _ordered(zone: StagedZone, group: ZoneGroup, horizon: Horizon, passed: int) -> list[Delivery]:
+    """What was ordered for a zone before a quarter."""
+    racks, result = zone.racks(), []
+    for t in range(min(horizon.quarters, passed + horizon.lead_time.racks)):
+        new = racks[t] - (racks[t - 1] if t else group.bought_by(-1)) - group.arrivals(t)
+        if new:
+            result.append(_moved(Delivery.model_construct(racks=new, quarter=t), passed))
+    return result
+
+
+def _bought(instance: Instance, horizon: Horizon, decisions: StagedDecisions, passed: int) -> tuple[BoughtZones, ...]:
+    result: list[BoughtZones] = []
+    for name, _, design, deliveries in _deliveries(instance, horizon, decisions, passed):
+        one = BoughtZones.model_construct(zone=name, count=1, design=design, deliveries=deliveries)
+        last = result[-1] if result else None
+        if last is not None and last.model_copy(update={"count": 1}) == one:
+            result[-1] = last.model_copy(update={"count": last.count + 1})
+        else:
+            result.append(one)
+    return tuple(result)
+
+
+def _shelf(horizon: Horizon, decisions: StagedDecisions, passed: int) -> tuple[ShelfDelivery, ...]:
+    """Trays for the shelf that are there by a quarter, or on order."""
+    trays: Counter[int] = Counter()
     for item in horizon.shelf:
-        quarter = -1 if item.quarter is None else item.quarter - first
-        trays[max(quarter, -1)] = trays.get(max(quarter, -1), 0) + item.trays
-    for u, number in enumerate(plan.decisions.shelf_orders[:first]):
-        quarter = u + horizon.lead_time.shelf - first
-        if number:
-            trays[max(quarter, -1)] = trays.get(max(quarter, -1), 0) + number
+        trays[-1 if item.quarter is None else max(-1, item.quarter - passed)] += item.trays
+    for u, number in enumerate(decisions.shelf_orders[:passed]):
+        trays[max(-1, u + horizon.lead_time.shelf - passed)] += number
     return tuple(
         ShelfDelivery.model_construct(trays=number, quarter=None if quarter < 0 else quarter)
         for quarter, number in sorted(trays.items())
+        if number
     )
