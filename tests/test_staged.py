@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import copy
 import io
-import json
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from pydantic import ValidationError
-from spareopt.formulations.selection import Budget, ConcaveTerm, Cost, Piece, RateCoupling, Selection
-from spareopt.formulations.staged import Money, Moves, Quarter, Staged, build, most_held
 
 import spareopt
-from spareopt import cli
 from spareopt.building import ZoneBuild, site_of
 from spareopt.cohorts import Cohort, cohort_scores
 from spareopt.errors import InfeasibleError, InputError
 from spareopt.exact import zone_scores
+from spareopt.formulations.selection import Budget, ConcaveTerm, Cost, Piece, RateCoupling, Selection
+from spareopt.formulations.staged import Money, Moves, Quarter, Staged, build, most_held
 from spareopt.horizon import HOURS_PER_QUARTER, Horizon
 from spareopt.numerics.cohorts import cohorts_at_work, cohorts_shortfall
 from spareopt.repair import zone_repair
@@ -59,8 +56,8 @@ def best(instance: spareopt.Instance) -> spareopt.StagedPlan:
 
 
 def test_scores_of_a_plan_add_up() -> None:
-    """Proves that a plan's value is the sum over its quarters of weight, hours and goodput, that losses sum to 1 in each,
-    that money left is what came less what was paid, and that the score is that of the decisions alone."""
+    """Proves that a plan's value is the sum over its quarters of weight, hours and goodput, that losses sum to 1 in
+    each, that money left is what came less what was paid, and that the score is that of the decisions alone."""
     instance = growing()
     plan = best(instance)
     weights = [1.08 ** (-t / 4) for t in range(3)]
@@ -135,7 +132,7 @@ def test_planning_again_keeps_the_rest_of_the_plan(changes: dict[str, Any], quar
     paid twice or undone.  With the objective cost the charges of what was bought until then are sunk, and left out."""
     instance = growing(**changes)
     plan = best(instance)
-    later = spareopt.later_instance(instance, plan, quarter)
+    later = spareopt.rolled(instance, plan, quarter)
     assert spareopt.read_instance(later.resolved()).input_hash() == later.input_hash()
     again = best(later)
     first = ["2027-Q4", "2028-Q1", "2028-Q2"].index(quarter)
@@ -319,33 +316,6 @@ def test_golden_lp(name: str, tmp_path: Path) -> None:
     with redirect_stdout(io.StringIO()):
         model.write(str(tmp_path / "model.lp"), io_options={"symbolic_solver_labels": True})
     assert (tmp_path / "model.lp").read_text() == (GOLDEN / f"{name}.lp").read_text()
-
-
-def test_command(tmp_path: Path) -> None:
-    """Proves that the command writes a folder that reads back to the JSON it prints, plans again from it, and says
-    where an option is missing or a quarter unknown."""
-    folder = str(tmp_path / "first")
-    source = tmp_path / "growing.yaml"
-    source.write_text(json.dumps(GROWING))
-    runner = CliRunner()
-    result = runner.invoke(cli.main, ["staged", str(source), "-o", folder, "--json"])
-    assert result.exit_code == 0, result.output
-    plan = spareopt.StagedPlan.model_validate_json(result.stdout)
-    assert plan == spareopt.read_staged(folder) and plan.certificate.status == "proven"
-    written = {path.name for path in Path(folder).iterdir()} - {"staged.svg"}
-    assert written == {
-        "staged.json", "instance.json", "quarters.csv", "zones.csv", "orders.csv", "limits.csv", "model.lp",
-        "solver.log", "manifest.json",
-    }  # fmt: skip
-    again = runner.invoke(cli.main, ["staged", str(source), "--from", folder, "--quarter", "2028-Q1"])
-    assert again.exit_code == 0 and "over 2 quarters, proven" in again.output
-    for options, words in (
-        (["--from", folder], "go together"),
-        (["--from", folder, "--quarter", "2031-Q1"], "expected one of 2028-Q1, 2028-Q2"),
-        (["--set", "horizon.capital=1 M$"], ""),
-    ):
-        failed = runner.invoke(cli.main, ["staged", str(source), *options])
-        assert failed.exit_code == (2 if words else 3) and words in failed.output
 
 
 @pytest.mark.heavy
