@@ -127,10 +127,11 @@ class Staged:
     """Known bounds on what is held: a weight for each quarter, and the most that the weighted sum can be."""
 
 
-def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo.ConcreteModel:
+def build(staged: Staged, focus: int | None = None, shared: bool = False, least: bool = False) -> pyo.ConcreteModel:
     """The Pyomo model.  ``quarter[t].n[c]`` and ``.option[o]`` are those of a selection, ``zones[t, k]`` the members
     in each state, ``stock[u]`` the orders.  With ``shared`` a member may share its time among candidates of its state
-    (``n`` need not be whole): a bound that is nearly as good, and much quicker to find."""
+    (``n`` need not be whole): a bound that is nearly as good, and much quicker to find.  With ``least`` and a focus
+    what is held in that quarter is minimised instead, with its log-value at least the target."""
     last = len(staged.quarters) - 1 if focus is None else focus
     model = pyo.ConcreteModel(name="staged")
     model.always = pyo.Var(bounds=(0, 1))  # a case for linear relaxations without any
@@ -150,7 +151,16 @@ def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo
     model.held = pyo.ConstraintList()
     for weights, most in staged.held:
         if not any(weights[last + 1 :]):
-            model.held.add(_held(model, staged, weights) / max(most, 1.0) <= min(most, 1.0) + ROUNDING)
+            size = max(abs(most), 1.0)
+            model.held.add(_held(model, staged, weights) / size <= most / size + ROUNDING)
+    if focus is not None and least:
+        target = staged.quarters[focus].selection.log_target
+        assert target is not None
+        model.reaches = pyo.Constraint(expr=model.quarter[focus].log_value >= target - ROUNDING)
+        unit = float(_of(staged.quarters[focus]).max(initial=0.0)) or 1.0
+        weights = tuple(1.0 / unit if t == focus else 0.0 for t in range(last + 1))
+        model.objective = pyo.Objective(expr=_held(model, staged, weights), sense=pyo.minimize)
+        return model
     if focus is not None:
         model.objective = pyo.Objective(expr=model.quarter[focus].log_value, sense=pyo.maximize)
         return model
@@ -170,8 +180,11 @@ def build(staged: Staged, focus: int | None = None, shared: bool = False) -> pyo
     return model
 
 
-def most_held(staged: Staged, weights: tuple[float, ...]) -> pyo.ConcreteModel:
-    """The model of the most that can be held, weighted by quarter, by whole members, money and least power alone."""
+def most_held(staged: Staged, weights: tuple[float, ...], cheapest: bool = False) -> pyo.ConcreteModel:
+    """The model of the most that can be held, weighted by quarter, by whole members, money and least power alone.
+
+    With ``cheapest`` the charges of the moves are minimised instead.  Known bounds on what is held apply.
+    """
     last = max(t for t, weight in enumerate(weights) if weight)
     model = pyo.ConcreteModel(name="held")
     _add_flows(model, staged, last, True)
@@ -184,6 +197,20 @@ def most_held(staged: Staged, weights: tuple[float, ...]) -> pyo.ConcreteModel:
                 float(p) / quarter.most_power * model.zones[u, k] for k, p in enumerate(quarter.least_power) if p
             )
             model.power.add(drawn <= 1.0 + ROUNDING)
+    model.held = pyo.ConstraintList()
+    for known, most in staged.held:
+        if not any(known[last + 1 :]):
+            size = max(abs(most), 1.0)
+            model.held.add(_held(model, staged, known) / size <= most / size + ROUNDING)
+    if cheapest:
+        charges = sum(
+            float(charge) * model.move[t, i]
+            for t, moves in enumerate(staged.moves)
+            for i, charge in enumerate(moves.charge)
+            if charge
+        )
+        model.objective = pyo.Objective(expr=charges, sense=pyo.minimize)
+        return model
     model.objective = pyo.Objective(expr=_held(model, staged, weights), sense=pyo.maximize)
     return model
 

@@ -60,6 +60,7 @@ SHARED_SHARE = 0.4  # of the gap asked, where zones may share their time
 WORTH_SHARING = 0.1  # of the gap asked: where a round moves bound and value by less, zones share no more
 FIRST_SHARE = 0.5  # of the gap asked, of the selection of a first plan
 HELD_NODES = 300  # of branch and bound, for the most racks that can be had: it holds no candidates
+NEED_MORE = (1.0, 1.05, 1.1, 1.2, 1.4)  # times the racks that a quarter needs at least, for first plans
 FIRST_NODES = 200  # of its branch and bound: it need not be proven
 Stock = dict[int, int]
 
@@ -93,7 +94,7 @@ class StagedSearch:
         self.held = [self._gpus(t) for t in range(len(self.quarters))]
         self.power = [self._least_power(t) for t in range(len(self.quarters))]
         self.most_held: list[tuple[tuple[float, ...], float]] = []
-        self._first: list[dict[int, int]] | None = None
+        self._firsts: list[list[dict[int, int]]] = []  # states of plans to begin with
         self.best: StagedOutcome | None = None
         self.bound = self._sum_of_most() if self.value_goal else 0.0
         self.excluded: tuple[Plan, ...] = ()
@@ -178,7 +179,10 @@ class StagedSearch:
                 if not any(self.most > 0):
                     self.infeasible = True
                     return
-            self._refine_until_closed()
+            else:
+                self._need_held()
+            if not self.infeasible:
+                self._refine_until_closed()
         except KeyboardInterrupt:
             self.status = INTERRUPTED
 
@@ -212,14 +216,49 @@ class StagedSearch:
             weights = np.array(
                 [w / (float(h.max()) or 1.0) for w, h in zip(worth / worth.max(), self.held, strict=True)]
             )
-            self._first = self._bound_held(self.staged(), weights)
+            zones = self._bound_held(self.staged(), weights)
+            self._firsts += [] if zones is None else [zones]
 
-    def _bound_held(self, staged: Staged, weights: Array) -> list[dict[int, int]] | None:
+    def _need_held(self) -> None:
+        """The least racks with which each quarter can reach its target, and the cheapest way to have them.
+
+        By the relaxation, then in whole zones.  Where racks alone do not decide, it is but a weaker bound.
+        """
+        if self._columns() <= FEW_COLUMNS:
+            return
+        nothing = np.zeros(len(self.quarters))
+        needed: list[tuple[tuple[float, ...], float]] = []
+        for t in range(len(self.quarters)):
+            if not target_of(self.problem.instance, self.problem.horizon, t) or self.clock.remaining() == 0:
+                continue
+            self._tell(f"racks that quarter {t + 1} of {len(self.quarters)} needs", force=True)
+            unit = float(self.held[t].max()) or 1.0
+            relaxation = self._relaxed(build(self.staged(), focus=t, least=True), [])
+            if relaxation is None:
+                self.infeasible = True
+                return
+            # of the columns that the target reaches over, the log-value's range is some tens: hence the 100
+            slack = FEASIBILITY_TOLERANCE * (8.0 * self._members() * (t + 1) + 100.0)
+            weights = nothing.copy()
+            weights[t] = -1.0 / unit
+            self.most_held.append((tuple(map(float, weights)), -(relaxation.bound - slack)))
+            self._bound_held(self.staged(), weights)
+            needed.append(self.most_held[-1])
+        last = nothing.copy()
+        last[-1] = 1.0
+        for more in NEED_MORE:
+            bounds = tuple((weights, more * most) for weights, most in needed)
+            staged = replace(self.staged(), held=(*self.most_held, *bounds))
+            zones = self._bound_held(staged, last, cheapest=True)
+            if zones is not None:
+                self._firsts.append(zones)
+
+    def _bound_held(self, staged: Staged, weights: Array, cheapest: bool = False) -> list[dict[int, int]] | None:
         """Note the most racks, weighted by quarter, that money and power allow; the states of a plan that has them."""
         weighed = tuple(float(weight) for weight in weights)
-        model = most_held(staged, weighed)
+        model = most_held(staged, weighed, cheapest)
         record = self._milp(model, 0.0, {"mip_max_nodes": HELD_NODES})
-        if record.bound is not None:
+        if record.bound is not None and not cheapest:
             slack = FEASIBILITY_TOLERANCE * 8.0 * self._members() * len(self.quarters)
             self.most_held.append((weighed, record.bound + slack))
         if not record.has_incumbent or not weighed[-1]:
@@ -296,18 +335,26 @@ class StagedSearch:
         Of each state the candidates in use and some that promise most are offered.
         """
         used = []
-        for t, columns in enumerate(self.quarters):
-            block = model.quarter[t]
-            shares = np.array([var.value or 0.0 for var in block.n.values()])
+        for t in range(len(self.quarters)):
+            shares = np.array([var.value or 0.0 for var in model.quarter[t].n.values()])
             used.append(np.flatnonzero(shares > SHARE))
-            option = max(block.option, key=lambda o: block.option[o].value or 0.0)
-            if option != columns.idle:
-                mixed = shared_outcome(columns, shares, option)
-                if (refined := self.refinements[t].at(columns.problem, mixed)) is not None:
-                    self.refinements[t] = refined
-                if self.value_goal and mixed.goodput > 0:
-                    self.points[t].append(log(mixed.goodput))
+            self._refine_shared(model, t)
         return self._restricted(self._worth, used, _settled(model), MANY_PROMISING)
+
+    def _refine_shared(self, model: Any, t: int) -> bool:
+        """Make the couplings of a quarter exact where zones share their time in a solution; whether they were not."""
+        columns, block = self.quarters[t], model.quarter[t]
+        shares = np.array([var.value or 0.0 for var in block.n.values()])
+        option = max(block.option, key=lambda o: block.option[o].value or 0.0)
+        if option == columns.idle:
+            return False
+        mixed = shared_outcome(columns, shares, option)
+        if self.value_goal and mixed.goodput > 0:
+            self.points[t].append(log(mixed.goodput))
+        refined = self.refinements[t].at(columns.problem, mixed)
+        if refined is not None:
+            self.refinements[t] = refined
+        return refined is not None
 
     def _closed(self) -> bool:
         return self.infeasible or self.relative_gap() <= self.gap
@@ -530,12 +577,14 @@ class StagedSearch:
     def _try_promising(self) -> None:
         """Look for a better plan among the candidates that promise most, some of every state, not for long."""
         used = [np.zeros(0, dtype=np.int64) for _ in self.quarters]
-        if self._first is not None:  # the plan that buys most
-            zones, self._first = self._first, None
-            self._restricted(self._worth, used, zones, MANY_PROMISING)
-            self._tell("the plan that buys most", force=True)
+        if self._firsts:
+            firsts, self._firsts = self._firsts, []
+            for zones in firsts:
+                tried = self._restricted(self._worth, used, zones, MANY_PROMISING)
+                if tried is not None:
+                    self._refine(tried, cut_off=False)
+            self._tell("first plans", force=True)
             if self.best is not None:
-                self._refine(self.best, cut_off=False)
                 return
         outcome = self._restricted(self._worth, used, None, PROMISING)
         self._tell("promising candidates", force=True)
