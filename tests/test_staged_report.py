@@ -20,6 +20,7 @@ from spareopt.wording import WIDTH
 from tests.growing_site import CASE, OVERRIDES, growing
 
 OBJECTIVES = tuple(OVERRIDES)
+PAGE = Path(__file__).parents[1] / "docs" / "staged.md"
 
 
 def rows(text: str, title: str) -> dict[str, list[str]]:
@@ -105,6 +106,8 @@ def test_the_folder_reads_back_and_its_tables_agree(objective: str, tmp_path: Pa
     assert spareopt.read_staged(folder) == plan == spareopt.read_staged(folder / "staged.json")
     again, its_instance = read_staged_solved(folder)
     assert again == plan and its_instance.input_hash() == instance.input_hash()
+    listed = re.findall(r"^\| `([\w.]+\.\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {file.name for file in folder.iterdir()} | {"quarters.svg"} == set(listed)
     manifest = read_manifest(folder)
     assert manifest.kind == "staged" and manifest.value == plan.certificate.value
     assert changed_files(folder, manifest) == {}

@@ -21,7 +21,7 @@ LATER = ("2028-Q1", "2028-Q2")
 
 
 def tail(plan: StagedPlan, passed: int) -> float:
-    """What a plan is worth from a quarter on, as weighed from there; charges for what was ordered before are left in."""
+    """What a plan is worth from a quarter on, weighed from there, charges for earlier orders included."""
     quarters = plan.score.quarters[passed:]
     first = quarters[0].weight
     if plan.certificate.objective == "goodput":
