@@ -295,7 +295,7 @@ def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: Slowes
 
 
 def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any, options: Any) -> None:
-    unit = max((piece.high for piece in rate.pieces), default=1.0)  # keeps coefficients near one
+    unit = max((piece.high for piece in rate.pieces), default=1.0) or 1.0  # keeps coefficients near one
     pieces = range(len(rate.pieces))
     model.piece = pyo.Var(pieces, domain=pyo.Binary)
     model.rate = pyo.Var(pieces, bounds=(0, None))

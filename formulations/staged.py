@@ -40,6 +40,7 @@ import numpy as np
 import pyomo.environ as pyo
 from numpy.typing import NDArray
 from pyomo.common.collections import ComponentMap
+
 from spareopt.formulations.robust import add_worth
 from spareopt.formulations.selection import (
     ROUNDING,
