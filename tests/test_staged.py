@@ -56,8 +56,8 @@ def best(instance: spareopt.Instance) -> spareopt.StagedPlan:
 
 
 def test_scores_of_a_plan_add_up() -> None:
-    """Proves that a plan's value is the sum over its quarters of weight, hours and goodput, that losses sum to 1 in each,
-    that money left is what came less what was paid, and that the score is that of the decisions alone."""
+    """Proves that a plan's value is the sum over its quarters of weight, hours and goodput, that losses sum to 1 in
+    each, that money left is what came less what was paid, and that the score is that of the decisions alone."""
     instance = growing()
     plan = best(instance)
     weights = [1.08 ** (-t / 4) for t in range(3)]

@@ -45,9 +45,7 @@ def rolled(instance: Instance, plan: StagedPlan, quarter: str, *, earlier: Insta
             **{name: _cut(getattr(horizon, name), first) for name in BY_QUARTER},
             "working_gpus": job.model_copy(update={name: _cut(value, first) for name, value in job}),
             "price_changes": changes.model_copy(
-                update={
-                    name: None if stated is None else _cut(horizon.prices(name), first) for name, stated in changes
-                }
+                update={name: None if stated is None else _cut(horizon.prices(name), first) for name, stated in changes}
             ),
             "bought": _bought(before, old, plan.decisions, passed),
             "shelf": _shelf(old, plan.decisions, passed),
