@@ -34,6 +34,7 @@ from spareopt.candidates import DECISIONS, enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.losses import LOSSES
 from spareopt.simulation.result import Comparison
+from spareopt.staging.plan import StagedPlan
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -262,6 +263,17 @@ def test_instance_page_has_every_field(model: type[BaseModel]) -> None:
 def test_commands_page_has_every_json_field(model: type[BaseModel]) -> None:
     """Proves that docs/commands.md lists each field of plans, evaluations and simulations, with a unit and words."""
     rows = table("commands.md", model.__name__)
+    assert [row[0] for row in rows] == [f"`{name}`" for name in model.model_fields]
+    assert all(len(row) == 3 and row[1] and len(row[2]) > 5 for row in rows)
+
+
+STAGED = [m for m in models_in(StagedPlan) if m not in OUTPUTS]
+
+
+@pytest.mark.parametrize("model", STAGED, ids=lambda model: model.__name__)
+def test_staged_page_has_every_json_field(model: type[BaseModel]) -> None:
+    """Proves that docs/staged.md lists each field of staged plans, with a unit and words."""
+    rows = table("staged.md", model.__name__)
     assert [row[0] for row in rows] == [f"`{name}`" for name in model.model_fields]
     assert all(len(row) == 3 and row[1] and len(row[2]) > 5 for row in rows)
 

@@ -13,13 +13,15 @@ import spareopt
 from spareopt import units
 from spareopt.errors import InputError
 from spareopt.manifest import UNHASHED, changed_files, read_manifest
+from spareopt.staging import text as text_of_staged
 from spareopt.staging.store import read_staged_solved
 from spareopt.staging.text import staged_text
-from spareopt.staging.tightness import rack_step, tight_limits
+from spareopt.staging.tightness import Tight, rack_step, tight_limits
 from spareopt.wording import WIDTH
 from tests.growing_site import CASE, OVERRIDES, growing
 
 OBJECTIVES = tuple(OVERRIDES)
+PAGE = Path(__file__).parents[1] / "docs" / "staged.md"
 
 
 def rows(text: str, title: str) -> dict[str, list[str]]:
@@ -97,6 +99,36 @@ def test_what_binds_has_no_room_for_another_step(objective: str) -> None:
             assert ("goodput_target" in named) == (quarter.goodput < 1.01 * target)
 
 
+def test_all_racks_that_are_offered_are_said_to_be_ordered_and_there() -> None:
+    """Proves that neither money nor power is blamed where nothing more is offered."""
+    rich = {"horizon.capital": "90 M$", "limits.capital": "90 M$", "horizon.site_power": "1 MW"}
+    rich |= {"limits.yearly_cost": "9 M$ per year", "horizon.working_gpus.minimum": [0, 56, 56]}
+    instance = spareopt.read_instance(copy.deepcopy(CASE), overrides=rich)
+    plan = spareopt.solve_staged(instance)
+    assert [q.racks for q in plan.score.quarters] == [2, 8, 8]
+    named = [{limit.limit for limit in tight} - {"shelf_stock"} for tight in tight_limits(instance, plan)]
+    assert [names & {"ordered", "choices", "too_late", "money", "site_power"} for names in named] == [
+        {"ordered"},
+        {"choices"},
+        {"choices", "too_late"},
+    ]
+
+
+def test_what_binds_in_every_quarter_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that a limit with the same left in all quarters stands below the table, and others stay in it."""
+    instance, plan = growing("goodput")
+    rack = Tight(limit="rack_power", left=0.5, unit="kW")
+    money = [Tight(limit="money", left=left, unit="USD") for left in (0.0, 2e6)]
+    monkeypatch.setattr(text_of_staged, "tight_limits", lambda *_: [[rack, money[0]], [rack, money[1]], [rack]])
+    told = staged_text(plan, instance)
+    assert told.count("rack power") == 1 and "In every quarter: rack power (500 W left)." in told
+    assert rows(told, "What binds") == {
+        "2027-Q4": ["money (none left)"],
+        "2028-Q1": ["money (2 M$ left)"],
+        "2028-Q2": ["nothing"],
+    }
+
+
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_folder_reads_back_and_its_tables_agree(objective: str, tmp_path: Path) -> None:
     """Proves that the plan and its instance come back equal, and that the tables add up to the score."""
@@ -105,6 +137,8 @@ def test_the_folder_reads_back_and_its_tables_agree(objective: str, tmp_path: Pa
     assert spareopt.read_staged(folder) == plan == spareopt.read_staged(folder / "staged.json")
     again, its_instance = read_staged_solved(folder)
     assert again == plan and its_instance.input_hash() == instance.input_hash()
+    listed = re.findall(r"^\| `([\w.]+\.\w+)` \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {file.name for file in folder.iterdir()} | {"quarters.svg"} == set(listed)
     manifest = read_manifest(folder)
     assert manifest.kind == "staged" and manifest.value == plan.certificate.value
     assert changed_files(folder, manifest) == {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from math import fsum
+from typing import Literal
 
 from spareopt.cohorts import Cohort
 from spareopt.decisions import Decisions, ZoneChoice
@@ -81,6 +82,7 @@ class QuarterScore(Frozen):
 class StagedScore(Result):
     """The exact score of a staged plan."""
 
+    schema_version: Literal[1] = 1
     currency: str
     useful_gpu_hours: float
     """Discounted sum over the quarters, baseline GPU-hours."""

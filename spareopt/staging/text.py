@@ -34,7 +34,8 @@ from spareopt.wording import (
 IN_WORDS = {
     "lead_time": "lead time: nothing that this plan orders can have arrived",
     "too_late": "what is ordered now arrives after the horizon",
-    "choices": "all racks that are offered",
+    "choices": "all racks that are offered are there",
+    "ordered": "all racks that are offered are ordered",
     "shelf_stock": "all shelf trays in use",
     "site_power": "site power",
     "working_gpus.minimum": "fewest working GPUs",
@@ -216,11 +217,15 @@ def _orders(plan: StagedPlan, instance: Instance) -> list[object]:
 def _binding(plan: StagedPlan, instance: Instance) -> list[object]:
     """What binds in each quarter, and what that means."""
     table = plain_table("quarter", "no room left, and what is left", left=("quarter", "no room left, and what is left"))
-    for quarter, tight in zip(plan.score.quarters, tight_limits(instance, plan), strict=True):
-        words = "; ".join(_tight_words(limit, plan.score.currency) for limit in tight)
-        table.add_row(quarter.quarter, words or "nothing")
+    currency, quarters = plan.score.currency, plan.score.quarters
+    told = [[_tight_words(limit, currency) for limit in tight] for tight in tight_limits(instance, plan)]
+    always = [words for words in told[0] if len(told) > 1 and all(words in others for others in told)]
+    for quarter, words in zip(quarters, told, strict=True):
+        own = [text for text in words if text not in always]
+        table.add_row(quarter.quarter, "; ".join(own) or "nothing")
     racks = counted(rack_step(instance), "rack")
-    notes = [
+    notes = [f"In every quarter: {'; '.join(always)}."] if always else []
+    notes += [
         f"A limit is named where less of it is left than {racks} more take, the smallest step offered; what must be "
         "reached, where it is passed by less than 1 %."
     ]

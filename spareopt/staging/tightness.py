@@ -24,7 +24,8 @@ class Tight(Frozen):
     limit: str
     """As in an evaluation's limits, or one of these: ``money`` of the horizon; ``lead_time``: nothing ordered in the
     plan can arrive yet; ``too_late``: what is ordered arrives after the horizon; ``choices``: every zone has the most
-    racks offered; ``shelf_stock``: all trays that have arrived are on a shelf."""
+    racks offered; ``ordered``: has them, or they are on order; ``shelf_stock``: all trays that have arrived are on the
+    shelves of zones."""
     left: float | None
     """In ``unit``; None where it is no matter of amounts."""
     unit: str = ""
@@ -52,12 +53,16 @@ def tight_limits(instance: Instance, plan: StagedPlan) -> list[list[Tight]]:
     result = []
     for t, quarter in enumerate(plan.score.quarters):
         found = []
+        arrives = t + horizon.lead_time.racks
         if t < horizon.lead_time.racks:
             found.append(Tight(limit="lead_time", left=None))
         elif _all_racks(instance, plan, t):
             found.append(Tight(limit="choices", left=None))
-        if t + horizon.lead_time.racks >= horizon.quarters:
+        if arrives >= horizon.quarters:
             found.append(Tight(limit="too_late", left=None))
+        elif _all_racks(instance, plan, arrives):
+            if not _all_racks(instance, plan, t):
+                found.append(Tight(limit="ordered", left=None))
         elif quarter.money_left is not None:
             least = min(rack_price(instance, horizon, d, t) for d in range(len(instance.designs)))
             if quarter.money_left < step * least:
