@@ -47,8 +47,8 @@ def find_bursts(observation: Observation, tray: int, rack: int | None, window_h:
     """Look for bursts among the faults of trays; ``rack`` is the code of the kind of racks, where the log has any.
 
     A cluster is made of the faults of one rack within the window from its first, of two trays at least.  Clusters of at
-    least s trays are bursts for the smallest s from which on chance makes at most a tenth of those that there are, and so
-    many of them at most once in a hundred logs.
+    least s trays are bursts for the smallest s from which on chance makes at most a tenth of those that there are, and
+    so many of them at most once in a hundred logs.
     """
     incidents = observation.incidents
     trays = np.flatnonzero((incidents.kind == tray) & (incidents.rack >= 0))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spareopt.calibration.at_risk import AtRisk, at_risk, fleet_rows, per_unit, while_young
 from spareopt.calibration.bursts import Bursts, find_bursts, together, without
-from spareopt.calibration.incidents import SOFTWARE, Incidents, Observation
+from spareopt.calibration.incidents import SOFTWARE, Fleet, Incidents, Observation
 from spareopt.calibration.result import (
     LONG_H,
     SHOWN,

@@ -33,9 +33,10 @@ class Gaps(NamedTuple):
 def weibull_gaps(starts: Floats, confidence: float) -> Gaps:
     """The maximum-likelihood Weibull shape of the positive gaps between sorted fault times (n,), with its interval.
 
-    The interval is Student's in the logarithm of the shape, whose standard deviation is √6/π over the root of the number
-    n of gaps (the shape's information with the scale unknown).  Its middle is the shape times (n − 2)/(n − 0.68), for
-    the shape is too large on average in small samples (Ross 1994, "Formulas to describe the bias and standard deviation
+    The interval is Student's in the logarithm of the shape, whose standard deviation is √6/π over the root of the
+    number n of gaps (the shape's information with the scale unknown).  Its middle is the shape times
+    (n − 2)/(n − 0.68), for the shape is too large on average in small samples (Ross 1994,
+    "Formulas to describe the bias and standard deviation
     of the ML-estimated Weibull shape parameter", IEEE Trans. Dielectrics and Electrical Insulation 1).  NaN below
     FEWEST_GAPS positive gaps, or if all are equal.
     """
