@@ -105,7 +105,7 @@ def build(robust: Robust) -> pyo.ConcreteModel:
         _add_worst(model)
         return model
     for s, scenario in enumerate(robust.scenarios):
-        _add_worth(model.scenario[s], tuple(edge - robust.unit for edge in scenario.edges))
+        add_worth(model.scenario[s], tuple(edge - robust.unit for edge in scenario.edges))
     weights = [scenario.weight for scenario in robust.scenarios]
     if robust.criterion == "expected":
         mean = sum(weight * model.scenario[s].worth for s, weight in enumerate(weights))
@@ -121,9 +121,12 @@ def _add_worst(model: pyo.ConcreteModel) -> None:
     model.objective = pyo.Objective(expr=model.worst, sense=pyo.maximize)
 
 
-def _add_worth(block: Any, edges: tuple[float, ...]) -> None:
-    """exp(v) of one scenario, over-estimated piece by piece."""
-    pieces = range(len(edges) - 1)
+def add_worth(block: Any, edges: tuple[float, ...], below: float | None = None) -> None:
+    """exp(v) of a block's ``log_value``, over-estimated piece by piece, as ``worth``.
+
+    ``below``: v may be lower than the first edge, down to that; there exp(v) counts as at the first edge, in piece −1.
+    """
+    pieces = [*([-1] if below is not None else []), *range(len(edges) - 1)]
     block.worth = pyo.Var(bounds=(0, exp(edges[-1]) * (1 + 1e-6)))
     block.worth_piece = pyo.Var(pieces, domain=pyo.Binary)
     block.worth_part = pyo.Var(pieces)
@@ -132,10 +135,15 @@ def _add_worth(block: Any, edges: tuple[float, ...]) -> None:
     block.worth_part_range = pyo.ConstraintList()
     lines = []
     for q in pieces:
-        low, high = edges[q], edges[q + 1]
+        if q < 0:
+            assert below is not None
+            low, high = below, edges[0]
+            slope, intercept = 0.0, exp(edges[0])
+        else:
+            low, high = edges[q], edges[q + 1]
+            slope, intercept = secant(low, high)
         block.worth_part_range.add(block.worth_part[q] >= low * block.worth_piece[q])
         block.worth_part_range.add(block.worth_part[q] <= high * block.worth_piece[q])
-        slope, intercept = secant(low, high)
         lines.append(slope * block.worth_part[q] + intercept * block.worth_piece[q])
     block.worth_line = pyo.Constraint(expr=block.worth <= sum(lines))
 

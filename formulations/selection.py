@@ -295,7 +295,7 @@ def _add_slowest(model: pyo.ConcreteModel, selection: Selection, slowest: Slowes
 
 
 def _add_rate(model: pyo.ConcreteModel, rate: RateCoupling, total: Any, options: Any) -> None:
-    unit = max((piece.high for piece in rate.pieces), default=1.0)  # keeps coefficients near one
+    unit = max((piece.high for piece in rate.pieces), default=1.0) or 1.0  # keeps coefficients near one
     pieces = range(len(rate.pieces))
     model.piece = pyo.Var(pieces, domain=pyo.Binary)
     model.rate = pyo.Var(pieces, bounds=(0, None))
@@ -331,8 +331,10 @@ def _add_energy(model: pyo.ConcreteModel, energy: Energy, selection: Selection, 
     model.exponent = pyo.Var(pieces)
     model.factor = pyo.Var(pieces, bounds=(0, None))
     model.one_exponent_piece = pyo.Constraint(expr=sum(model.exponent_piece.values()) == 1)
+    # Not below it is enough, since lines rise with the exponent.  HiGHS 1.16 finds feasible models infeasible where an
+    # equation holds a whole number times less than the feasibility tolerance, as ln A of a zone hardly ever short.
     model.exponent_sum = pyo.Constraint(
-        expr=sum(model.exponent.values()) == total(energy.exponent, constant=energy.exponent_constant)
+        expr=sum(model.exponent.values()) >= total(energy.exponent, constant=energy.exponent_constant)
     )
     model.factor_sum = pyo.Constraint(expr=sum(model.factor.values()) == total(energy.factor))
     model.exponent_range = pyo.ConstraintList()

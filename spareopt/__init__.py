@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spareopt.near import near_optimal
     from spareopt.near_result import NearOptimal
     from spareopt.neighbours import one_step_away
-    from spareopt.once import simulate_once, solve_once
+    from spareopt.once import simulate_once, solve_once, staged_once
     from spareopt.optimise import solve
     from spareopt.overlays.overlay import Overlay, write_overlay
     from spareopt.overlays.sources import read_overlay
@@ -54,6 +54,11 @@ if TYPE_CHECKING:
     from spareopt.simulation.simulate import compare, simulate
     from spareopt.simulation.store import read_comparison, read_simulation, write_simulation
     from spareopt.simulation.trace import Trace, read_trace
+    from spareopt.staging.decisions import StagedDecisions, StagedZone
+    from spareopt.staging.plan import StagedPlan, solve_staged
+    from spareopt.staging.rolling import rolled
+    from spareopt.staging.score import StagedScore, evaluate_staged
+    from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
     from spareopt.sweeps import sweep
@@ -91,6 +96,10 @@ _HOMES = {
     "Simulation": "simulation.result",
     "SolverError": "errors",
     "SpareoptError": "errors",
+    "StagedDecisions": "staging.decisions",
+    "StagedPlan": "staging.plan",
+    "StagedScore": "staging.score",
+    "StagedZone": "staging.decisions",
     "StrategyMap": "map_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
@@ -102,6 +111,7 @@ _HOMES = {
     "compare_plans": "plan_comparison",
     "compare_robust": "robust",
     "evaluate": "evaluation",
+    "evaluate_staged": "staging.score",
     "explain_change": "plan_changes",
     "explain_infeasible": "conflicts",
     "frontier": "efficient",
@@ -125,9 +135,11 @@ _HOMES = {
     "read_plan_comparison": "plan_comparison_store",
     "read_robust": "robust_store",
     "read_simulation": "simulation.store",
+    "read_staged": "staging.store",
     "read_sweep": "sweep_folder",
     "read_tornado": "curve_store",
     "read_trace": "simulation.trace",
+    "rolled": "staging.rolling",
     "select": "selection",
     "simulate": "simulation.simulate",
     "simulate_incidents": "simulation.incidents",
@@ -135,6 +147,8 @@ _HOMES = {
     "solve": "optimise",
     "solve_once": "once",
     "solve_robust": "robust",
+    "solve_staged": "staging.plan",
+    "staged_once": "once",
     "strategy_map": "mapping",
     "sweep": "sweeps",
     "tornado": "exposure",
@@ -150,6 +164,7 @@ _HOMES = {
     "write_plan_comparison": "plan_comparison_store",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
+    "write_staged": "staging.store",
     "write_workbook": "workbooks.writing",
 }
 
@@ -180,6 +195,10 @@ __all__ = [
     "Simulation",
     "SolverError",
     "SpareoptError",
+    "StagedDecisions",
+    "StagedPlan",
+    "StagedScore",
+    "StagedZone",
     "StrategyMap",
     "Tornado",
     "Trace",
@@ -191,6 +210,7 @@ __all__ = [
     "compare_plans",
     "compare_robust",
     "evaluate",
+    "evaluate_staged",
     "explain_change",
     "explain_infeasible",
     "frontier",
@@ -214,9 +234,11 @@ __all__ = [
     "read_plan_comparison",
     "read_robust",
     "read_simulation",
+    "read_staged",
     "read_sweep",
     "read_tornado",
     "read_trace",
+    "rolled",
     "select",
     "simulate",
     "simulate_incidents",
@@ -224,6 +246,8 @@ __all__ = [
     "solve",
     "solve_once",
     "solve_robust",
+    "solve_staged",
+    "staged_once",
     "strategy_map",
     "sweep",
     "tornado",
@@ -239,6 +263,7 @@ __all__ = [
     "write_plan_comparison",
     "write_robust",
     "write_simulation",
+    "write_staged",
     "write_workbook",
 ]
 

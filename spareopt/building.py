@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from spareopt import exact, first_order
 from spareopt.checkpoint_plans import CheckpointPlan
+from spareopt.cohorts import Cohort, cohort_scores
 from spareopt.environment import Environment, site_environment
 from spareopt.exact import ZoneScores
 from spareopt.instance import BlockDesign, Instance, Zone
@@ -69,12 +70,13 @@ class StateScores:
 
 @dataclass(frozen=True)
 class ZoneBuild:
-    """A zone of a class, built of so many racks of a design."""
+    """A zone of a class, built of so many racks of a design, in ``cohorts`` where those fail at rates of their own."""
 
     site: Site
     zone: Zone
     design: BlockDesign
     racks: int
+    cohorts: tuple[Cohort, ...] = ()
 
     @cached_property
     def structure(self) -> ZoneStructure:
@@ -108,6 +110,9 @@ class ZoneBuild:
             scheme = recovery_scheme(self.site.instance, self.site.checkpoint_plan, self.site.model)
             assert isinstance(scheme, Checkpointing)
             scores = exact.computing_scores(self.structure, repair, inter_spares, scheme)
+            return StateScores(scores.unavailability[:, None], scores)
+        if self.cohorts:
+            scores = cohort_scores(self.structure, repair, self.cohorts, intra_spares, inter_spares)
             return StateScores(scores.unavailability[:, None], scores)
         if environment.single:
             scores = exact.zone_scores(self.structure, repair, intra_spares, inter_spares)

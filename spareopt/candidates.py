@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,27 +119,36 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
         for d, design in enumerate(instance.designs):
             if zone.designs is not None and design.name not in zone.designs:
                 continue
-            limits = gpu_limits(design)
             for racks in zone.racks:
-                build = ZoneBuild(site, zone, design, racks)
-                for intra in design.intra_block_spares:
-                    inter, usable = _usable(build, intra, limits, excluded)
-                    if not len(inter) or not len(usable):
-                        continue
-                    for p, plan in enumerate(instance.repair_plans):
-                        for choice in repair_choices(plan):
-                            if not build.guaranteed(plan, choice, intra):
-                                excluded["fewer usable blocks than guaranteed"] += len(inter) * len(usable)
-                                continue
-                            try:
-                                frame, states = score_zone(build, intra, inter, plan, choice, usable)
-                            except OverloadedError:
-                                excluded["crews that can't keep up by far"] += len(inter) * len(usable)
-                                continue
-                            frames.append({"zone": z, "design": d, "repair_plan": p} | frame)
-                            shorts.append(np.repeat(states.short, len(usable), axis=0))
-    table = _stack(frames)
+                for frame, short in zone_candidates(ZoneBuild(site, zone, design, racks), excluded):
+                    frames.append({"zone": z, "design": d} | frame)
+                    shorts.append(short)
+    table = stack(frames)
     return Candidates(site, table, np.concatenate(shorts) if shorts else np.zeros((0, 1)), dict(excluded))
+
+
+def zone_candidates(build: ZoneBuild, excluded: Counter[str]) -> Iterator[tuple[dict[str, Any], Array]]:
+    """The choices that a zone built in one way can be run by: columns of the table, and P(short) by state.
+
+    How many combinations can't be built is counted by reason.
+    """
+    instance, design = build.site.instance, build.design
+    limits = gpu_limits(design)
+    for intra in design.intra_block_spares:
+        inter, usable = _usable(build, intra, limits, excluded)
+        if not len(inter) or not len(usable):
+            continue
+        for p, plan in enumerate(instance.repair_plans):
+            for choice in repair_choices(plan):
+                if not build.guaranteed(plan, choice, intra):
+                    excluded["fewer usable blocks than guaranteed"] += len(inter) * len(usable)
+                    continue
+                try:
+                    frame, states = score_zone(build, intra, inter, plan, choice, usable)
+                except OverloadedError:
+                    excluded["crews that can't keep up by far"] += len(inter) * len(usable)
+                    continue
+                yield {"repair_plan": p} | frame, np.repeat(states.short, len(usable), axis=0)
 
 
 def gpu_limits(design: BlockDesign) -> Array:
@@ -207,7 +216,8 @@ _COLUMNS = [
 ]
 
 
-def _stack(frames: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def stack(frames: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Frames of candidates, of arrays of one length or constants, one below the other."""
     if not frames:
         return pd.DataFrame({column: pd.Series(dtype=float) for column in _COLUMNS})
     sizes = [len(np.atleast_1d(frame["gpu_limit_kw"])) for frame in frames]

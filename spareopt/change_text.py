@@ -74,9 +74,10 @@ def comparison_text(result: PlanComparison) -> str:
     """A comparison as text: each change in sentences and tables, then the plans side by side."""
     names = short_names([named.name for named in result.plans])
     by_name = dict(zip((named.name for named in result.plans), names, strict=True))
+    zones = {choice.zone for named in result.plans for choice in named.plan.decisions.zones}
     parts: list[object] = []
     for change in result.changes:
-        parts += change_parts(change, by_name)
+        parts += change_parts(change, by_name, several_zones=len(zones) > 1)
     parts += _side_by_side(result, names)
     return render(*parts)
 
@@ -87,10 +88,10 @@ def short_names(names: Sequence[str]) -> list[str]:
     return short if len(set(short)) == len(short) else list(names)
 
 
-def change_parts(change: PlanChange, names: dict[str, str]) -> list[object]:
+def change_parts(change: PlanChange, names: dict[str, str], *, several_zones: bool) -> list[object]:
     """A change: three sentences, what moved, what each cause adds, decision by decision."""
     first, second = names[change.before], names[change.after]
-    lines = [f"{first} to {second}: {_what(change)}", _why(change), _about_it(change, first)]
+    lines = [f"{first} to {second}: {_what(change)}", _why(change), _about_it(change, first, several_zones)]
     parts: list[object] = [*map(prose, filter(None, lines)), *map(prose, change.remarks), ""]
     parts += _moved(change)
     parts += _by_cause(change)
@@ -194,14 +195,18 @@ def _step_words(field: FieldChange) -> str:
     return f"{before} → {after}"
 
 
-def _about_it(change: PlanChange, first: str) -> str:
+def _about_it(change: PlanChange, first: str, several_zones: bool) -> str:
     """What the old plan would do, and what the new one does better, by which decisions."""
     kept = change.kept
     if kept is None or not change.measures:
         return ""
     measure = change.measures[0]
     decisions = [item for item in change.decisions if item.decision != "all"] or change.decisions
-    decided = "; ".join(_decision_words(decision) for decision in decisions)
+    words = []
+    for place, item in enumerate(decisions):
+        named = several_zones and item.zone and (place == 0 or item.zone != decisions[place - 1].zone)
+        words.append(f"{item.zone}: {_decision_words(item)}" if named else _decision_words(item))
+    decided = "; ".join(words)
     if kept.cannot_be_built:
         return f"{first} can't be built under the new conditions ({kept.cannot_be_built}). The new plan: {decided}."
     if not change.decisions:

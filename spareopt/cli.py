@@ -31,6 +31,7 @@ from spareopt.cli_options import (
 from spareopt.cli_robust import robust
 from spareopt.cli_runs import runs
 from spareopt.cli_simulate import simulate
+from spareopt.cli_staged import staged
 from spareopt.cli_sweep import sweep
 from spareopt.cli_template import template
 from spareopt.cli_tornado import tornado
@@ -357,6 +358,7 @@ main.add_command(calibrate)
 main.add_command(compare)
 main.add_command(simulate)
 main.add_command(robust)
+main.add_command(staged)
 main.add_command(frontier)
 main.add_command(marginal)
 main.add_command(tornado)

@@ -97,8 +97,10 @@ def solve_options_with(
     gap: float = 1e-4,
     gap_help: str = "Relative gap to prove; 0 for the last digit.",
     limit_help: str = "Stop after so many seconds with the best plan found.",
+    *,
+    models: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The options of a solve, with a gap of one's own, and what it and the time limit mean."""
+    """The options of a solve, with a gap of one's own, what it and the time limit mean, and whether models differ."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
         for option in (
@@ -113,7 +115,7 @@ def solve_options_with(
             ),
         ):  # fmt: skip
             command = option(command)
-        return model_option(command)
+        return model_option(command) if models else command
 
     return decorate
 

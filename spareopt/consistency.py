@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from spareopt import environment, units
 from spareopt.errors import Fault
+from spareopt.horizon import Horizon
 from spareopt.instance import Instance
 
 FULL_WEEK = 168.0  # h
@@ -33,6 +34,7 @@ def consistency_faults(instance: Instance) -> list[Fault]:
     faults += _idle_faults(instance)
     faults += _money_faults(instance)
     faults += _scale_faults(instance)
+    faults += _horizon_faults(instance)
     return faults
 
 
@@ -376,4 +378,70 @@ def _scale_faults(instance: Instance) -> list[Fault]:
                         f"llm_scale.table ({min(table)} to {max(table)})",
                     )
                 )
+    return faults
+
+
+def _horizon_faults(instance: Instance) -> list[Fault]:
+    """What a horizon says that the rest of the instance does not allow."""
+    horizon = instance.horizon
+    if horizon is None:
+        return []
+    faults = _bought_faults(instance, horizon)
+    for name, quarters in (("racks", horizon.lead_time.racks), ("shelf", horizon.lead_time.shelf)):
+        if quarters >= horizon.quarters and not horizon.bought:
+            message = f"expected less than the horizon of {horizon.quarters} quarters, else no order arrives in it"
+            faults.append(Fault(f"horizon.lead_time.{name}", message))
+    if horizon.goodput_target is not None and instance.objective.kind != "cost":
+        faults.append(Fault("horizon.goodput_target", "only used with objective.kind: cost; take it out"))
+    priceless = [design.name for design in instance.designs if design.rack_price is None]
+    if priceless and horizon.capital is not None:
+        message = f"needs the price of every design; no rack_price in {', '.join(priceless)}"
+        faults.append(Fault("horizon.capital", message))
+    powerless = [design.name for design in instance.designs if design.power is None]
+    for name in ("site_power", "it_power"):
+        if powerless and getattr(horizon, name) is not None:
+            message = f"needs the power of every design; design {powerless[0]!r} has no power"
+            faults.append(Fault(f"horizon.{name}", message))
+    for t, (low, high) in enumerate(
+        zip(horizon.each(horizon.working_gpus.minimum), horizon.each(horizon.working_gpus.maximum), strict=True)
+    ):
+        if low is not None and high is not None and low > high:
+            message = f"expected minimum <= maximum in every quarter; quarter {t + 1} has {low:g} and {high:g}"
+            faults.append(Fault("horizon.working_gpus", message))
+            break
+    if horizon.early("rack") and instance.failures.rack is None:
+        faults.append(Fault("horizon.early_life.rack", "racks do not fail: failures.rack is not stated; take it out"))
+    return faults
+
+
+def _bought_faults(instance: Instance, horizon: Horizon) -> list[Fault]:
+    zones = {zone.name: zone for zone in instance.zones}
+    designs = [design.name for design in instance.designs]
+    begun = dict.fromkeys(zones, 0)
+    faults = []
+    for i, bought in enumerate(horizon.bought):
+        where = f"horizon.bought.{i}"
+        if bought.zone not in zones:
+            message = f"unknown zone {bought.zone!r}; expected one of {', '.join(zones)}"
+            faults.append(Fault(f"{where}.zone", message))
+            continue
+        zone = zones[bought.zone]
+        begun[zone.name] += bought.count
+        offered = [name for name in designs if zone.designs is None or name in zone.designs]
+        if bought.design not in offered:
+            message = f"{bought.design!r} is no design of zone {zone.name!r}; expected one of {', '.join(offered)}"
+            faults.append(Fault(f"{where}.design", message))
+        if begun[zone.name] > zone.count:
+            message = f"{begun[zone.name]} zones of {zone.name!r} are bought; the instance has {zone.count}"
+            faults.append(Fault(f"{where}.count", message))
+        for d, delivery in enumerate(bought.deliveries):
+            if delivery.quarter is not None and delivery.quarter >= horizon.quarters:
+                message = f"expected a quarter of the horizon (at most {horizon.quarters - 1}) or before it"
+                faults.append(Fault(f"{where}.deliveries.{d}.quarter", message))
+    for i, shelf in enumerate(horizon.shelf):
+        if shelf.quarter is not None and shelf.quarter >= horizon.quarters:
+            message = f"expected a quarter of the horizon, at most {horizon.quarters - 1}"
+            faults.append(Fault(f"horizon.shelf.{i}.quarter", message))
+    if horizon.shelf and all(plan.shelf is None for plan in instance.repair_plans):
+        faults.append(Fault("horizon.shelf", "no repair plan has a shelf; take it out"))
     return faults

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from spareopt import first_order
 from spareopt.building import limit_shares, site_of
 from spareopt.candidates import check_model
+from spareopt.cohorts import Cohort
 from spareopt.decisions import Decisions, decision_faults
 from spareopt.departures import departures
 from spareopt.environment import ACROSS, UNCERTAIN
@@ -152,13 +153,23 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
     CETT = working share × A × η(Λ); goodput = GPUs × CETT × scale of the slowest zone.  Raises InputError where the
     decisions do not fit the instance; a limit that is not met is reported in ``violated``, not raised.
     """
+    return evaluate_cohorts(instance, decisions, ((),) * len(decisions.zones), model)
+
+
+def evaluate_cohorts(
+    instance: Instance, decisions: Decisions, cohorts: Sequence[tuple[Cohort, ...]], model: Model = "exact"
+) -> Evaluation:
+    """As :func:`evaluate`, of choices whose racks are in cohorts with fault rates of their own; () where they are not.
+
+    ``cohorts`` has an item for each of ``decisions.zones``.
+    """
     check_model(instance, model)
     faults = decision_faults(instance, decisions)
     if faults:
         raise InputError("plan", faults)
     level = level_of(instance, decisions)
     site = site_of(level, model)
-    scored = [score_choice(site, choice) for choice in decisions.zones]
+    scored = [score_choice(site, choice, own) for choice, own in zip(decisions.zones, cohorts, strict=True)]
     plan = level.checkpoint_plans[0]
     scheme = recovery_scheme(level, plan, model)
     rate = site.environment.rate + sum(s.choice.count * s.row["rate_per_h"] for s in scored)

@@ -27,6 +27,7 @@ from spareopt.fields import (
     WholeNumber,
     YearlyMoney,
 )
+from spareopt.horizon import Horizon
 from spareopt.record import Record
 from spareopt.repair_plans import RepairPlan
 
@@ -297,6 +298,8 @@ class Instance(Record):
     limits: Limits = Limits()
     objective: Objective = Objective()
     job: Job | None = None
+    horizon: Horizon | None = None
+    """Quarters over which to plan purchases, for ``spareopt staged`` alone."""
     scenarios: dict[Name, Scenario] = Field(default_factory=dict)
     intervals: dict[str, Ends] = Field(default_factory=dict)
     """Dotted path (``*`` for any item): the low and the high end of what the input may be, values or multiples."""

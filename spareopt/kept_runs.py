@@ -11,6 +11,7 @@ import errno
 import hashlib
 import json
 import math
+import os
 import re
 import shutil
 import tempfile
@@ -319,12 +320,12 @@ def _nothing_of_others(folder: Path, digest: str) -> bool:
 def clean(runs: str | Path, *, older_than: float = STALE) -> tuple[list[Path], list[Path]]:
     """Take away the scratch files and folders that killed processes left in a folder of runs, so many seconds ago.
 
-    A whole run in one of them goes to its place where nothing stands there.  Returns the runs put in their place, and
-    what was taken away.  Raises InputError.
+    Also those in the folders below, but for what lies in a run.  A whole run in one of them goes to its place where
+    nothing stands there.  Returns the runs put in their place, and what was taken away.  Raises InputError.
     """
     saved, gone = [], []
     try:
-        for scratch in sorted(Path(runs).glob(f"{SCRATCH}*")):
+        for scratch in _scratches(runs):
             if time.time() - _last_change(scratch) < older_than:
                 continue
             if not scratch.is_dir():
@@ -333,7 +334,7 @@ def clean(runs: str | Path, *, older_than: float = STALE) -> tuple[list[Path], l
                 continue
             found = [file.parent for file in scratch.rglob(MANIFEST)]
             for run in sorted(found, key=lambda run: _rank(run, _question_of(run)), reverse=True):
-                place = Path(runs) / run.name
+                place = scratch.parent / run.name
                 if _rank(run, _question_of(run))[0] >= 0 and not place.exists():
                     run.rename(place)
                     saved.append(place)
@@ -342,6 +343,18 @@ def clean(runs: str | Path, *, older_than: float = STALE) -> tuple[list[Path], l
     except OSError as error:
         raise InputError(str(runs), [Fault("", f"can't be cleaned: {error}")]) from None
     return saved, gone
+
+
+def _scratches(runs: str | Path) -> list[Path]:
+    """All scratch files and folders in and below a folder of runs, wherever its runs are listed from."""
+    found = []
+    for path, below, files in os.walk(runs):
+        if MANIFEST in files:
+            below[:] = []
+            continue
+        found += [Path(path) / name for name in (*below, *files) if name.startswith(SCRATCH)]
+        below[:] = [name for name in below if not name.startswith(".")]
+    return sorted(found)
 
 
 def _question_of(run: Path) -> str:
@@ -353,5 +366,8 @@ def _question_of(run: Path) -> str:
 
 
 def _last_change(folder: Path) -> float:
-    """When anything below a folder was last changed, seconds since the epoch."""
-    return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    """When anything below a folder was last changed, seconds since the epoch; now where a process is taking it away."""
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    except FileNotFoundError:
+        return time.time()

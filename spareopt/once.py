@@ -1,4 +1,4 @@
-"""Answer each question once: a solve or a simulation that a runs folder holds is read back, not done again."""
+"""Answer each question once: a plan or a simulation that a runs folder holds is read back, not made again."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from spareopt.store import read_plan, write_plan
 if TYPE_CHECKING:
     from spareopt.simulation.result import Simulation
     from spareopt.simulation.trace import Trace
+    from spareopt.staging.plan import StagedPlan
 
 
 def solve_once(
@@ -45,6 +46,33 @@ def solve_once(
         lambda: solve(instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=on_progress),
         lambda plan, folder: write_plan(plan, instance, folder),
         read_plan,
+    )
+
+
+def staged_once(
+    instance: Instance,
+    runs: str | Path = "runs",
+    *,
+    gap: float | None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    on_progress: OnProgress | None = None,
+) -> Kept[StagedPlan]:
+    """The best plan over the quarters of an instance, read back from ``runs`` where it is there, else solved and kept.
+
+    As :func:`solve_once`; options are those of :func:`spareopt.solve_staged`.
+    """
+    from spareopt.staging.plan import DEFAULT_GAP as STAGED_GAP  # noqa: PLC0415
+    from spareopt.staging.plan import solve_staged  # noqa: PLC0415
+    from spareopt.staging.store import read_staged, write_staged  # noqa: PLC0415
+
+    asked = STAGED_GAP if gap is None else gap
+    return kept(
+        runs,
+        Question("staged", instance, {"gap": asked, "time_limit_s": time_limit}, seed, versions()),
+        lambda: solve_staged(instance, gap=asked, time_limit=time_limit, seed=seed, on_progress=on_progress),
+        lambda plan, folder: write_staged(plan, instance, folder),
+        read_staged,
     )
 
 

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from spareopt.instance import Instance
-from spareopt.wording import objective_number
+from spareopt.wording import horizon_number, objective_number
 
 if TYPE_CHECKING:
     from spareopt.search import SolveProgress
@@ -58,11 +58,11 @@ class StatusLine:
 
 
 class Progress(StatusLine):
-    """Where a solve stands."""
+    """Where a solve stands; ``staged``: one over quarters, whose value is of the whole horizon."""
 
-    def __init__(self, instance: Instance) -> None:
+    def __init__(self, instance: Instance, *, staged: bool = False) -> None:
         super().__init__()
-        self._kind, self._currency = instance.objective.kind, instance.currency
+        self._kind, self._currency, self._staged = instance.objective.kind, instance.currency, staged
 
     def show(self, progress: SolveProgress) -> None:
         """Show where a solve stands."""
@@ -74,7 +74,11 @@ class Progress(StatusLine):
         self.say(text, progress.seconds)
 
     def _value(self, value: float | None) -> str:
-        return "no plan yet" if value is None else objective_number(self._kind, value, self._currency)
+        if value is None:
+            return "no plan yet"
+        if not self._staged:
+            return objective_number(self._kind, value, self._currency)
+        return horizon_number(self._kind, value, self._currency)
 
 
 class ReplicationsLine(StatusLine):

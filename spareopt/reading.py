@@ -21,7 +21,7 @@ from spareopt.overlays.applying import Layers
 from spareopt.overlays.expectations import held_twice, unmet
 from spareopt.overlays.overlay import Overlay
 from spareopt.overlays.sources import read_overlay
-from spareopt.overrides import OverrideError, apply_override
+from spareopt.overrides import OverrideError
 from spareopt.yaml_source import Lines, load_yaml, value_text
 
 
@@ -36,8 +36,21 @@ def read_instance(
 
     ``source`` is a shipped name (see ``spareopt instances``), a path, or plain data.  The overlays (files, or as read)
     are applied first, in order, then the scenarios named, then ``overrides`` (dotted path: value).  Raises InputError
-    with every fault found.
+    with every fault found, among them what of an overlay would have no effect: what a later change replaces, and
+    designs that no zone may take.
     """
+    return _read(source, overlays, tuple(scenarios), dict(overrides or {}))
+
+
+def _read(
+    source: str | Path | Mapping[str, Any],
+    overlays: Iterable[str | Path | Overlay],
+    scenarios: tuple[str, ...],
+    overrides: dict[str, Any],
+    *,
+    effective: bool = True,
+) -> Instance:
+    """Read an instance; ``effective``: refuse overlays of which something would have no effect."""
     if isinstance(source, Mapping):
         label, data = str(source.get("name", "instance")), copy.deepcopy(dict(source))
         lines: Lines = {}
@@ -46,15 +59,18 @@ def read_instance(
         label = str(source)
         data, lines = load_yaml(path, label)
     read = [overlay if isinstance(overlay, Overlay) else read_overlay(overlay) for overlay in overlays]
-    return _build(label, data, lines, read, tuple(scenarios), dict(overrides or {}))
+    return _build(label, data, lines, read, scenarios, overrides, effective=effective)
 
 
 def check_scenarios(source: str | Path, overlays: Iterable[str | Path | Overlay] = ()) -> list[Fault]:
-    """The faults of an instance's scenarios, each applied alone; none when all can be solved."""
+    """The faults of an instance's scenarios, each applied alone; none when all can be solved.
+
+    That a scenario replaces what an overlay states is no fault until both are asked for.
+    """
     faults, laid = [], tuple(overlays)
     for name in read_instance(source, overlays=laid).scenarios:
         try:
-            read_instance(source, overlays=laid, scenarios=[name])
+            _read(source, laid, (name,), {}, effective=False)
         except InputError as error:
             faults += [replace(fault, field=f"scenarios.{name}: {fault.field}") for fault in error.faults]
     return faults
@@ -94,6 +110,8 @@ def _build(
     overlays: list[Overlay],
     scenarios: tuple[str, ...],
     overrides: dict[str, Any],
+    *,
+    effective: bool = True,
 ) -> Instance:
     version = data.get("schema_version")
     if type(version) is not int or version != SCHEMA_VERSION:
@@ -119,11 +137,13 @@ def _build(
     applied = []
     for path, value, text, place in _all_overrides(label, data, scenarios, overrides):
         try:
-            apply_override(data, path, value)
+            lost = layers.override(data, path, value, _who(text))
         except OverrideError as error:
             fault = Fault(error.fault.field, error.fault.message, lines.get(place))
             fault = layers.fault_at(place, data, fault.field, fault.message) or fault
             raise _refusal(f"{label} ({text})", [fault]) from None
+        if lost and effective:
+            raise _refusal(label, lost)
         applied.append(text)
     if overlays or applied:
         label = f"{label} (with {'; '.join([*(f'overlay {overlay.name}' for overlay in overlays), *applied])})"
@@ -141,6 +161,8 @@ def _build(
     ]
     if faults:
         raise _refusal(label, [_in_its_file(fault, layers, data, not applied) for fault in faults])
+    if effective and (faults := layers.not_offered(result)):
+        raise _refusal(label, faults)
     result._applied = (*layers.applied, *applied)
     return result
 
@@ -185,6 +207,12 @@ def _all_overrides(
             yield str(path), copy.deepcopy(value), f"scenario {name}: {path}={value_text(value)}", place
     for path, value in overrides.items():
         yield path, copy.deepcopy(value), f"{path}={value_text(value)}", ("",)
+
+
+def _who(text: str) -> str:
+    """Who overrides, from the description of an override: a scenario by its name, or the override itself."""
+    scenario, colon, _ = text.partition(": ")
+    return scenario if colon and scenario.startswith("scenario ") else "the override"
 
 
 def new_instance(file: str | Path, template: str) -> None:

@@ -18,6 +18,7 @@ HOMES = {
     "simulation": "simulation.result.Simulation",
     "comparison": "simulation.result.Comparison",
     "robust": "robust.RobustComparison",
+    "staged": "staging.plan.StagedPlan",
     "frontier": "efficient.Frontier",
     "marginal": "marginal.MarginalValues",
     "tornado": "exposure.Tornado",

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spareopt.building import Site, StateScores, ZoneBuild, score_zone
+from spareopt.cohorts import Cohort
 from spareopt.decisions import ZoneChoice, repair_choice
 from spareopt.instance import BlockDesign
 from spareopt.power import rack_draw
@@ -55,8 +56,8 @@ class ScoredChoice:
             return np.asarray(self.choice.count * np.log1p(-self.states.short[0]))
 
 
-def score_choice(site: Site, choice: ZoneChoice) -> ScoredChoice:
-    """Score a choice whose names and counts were checked against the instance."""
+def score_choice(site: Site, choice: ZoneChoice, cohorts: tuple[Cohort, ...] = ()) -> ScoredChoice:
+    """Score a choice whose names and counts were checked against the instance; ``cohorts`` are as in ZoneBuild."""
     instance = site.instance
     zone = next(zone for zone in instance.zones if zone.name == choice.zone)
     design = next(design for design in instance.designs if design.name == choice.design)
@@ -64,7 +65,7 @@ def score_choice(site: Site, choice: ZoneChoice) -> ScoredChoice:
     limit = choice.gpu_limit
     if limit is None:
         limit = np.nan if design.power is None else design.power.gpu_full_limit
-    build, taken = ZoneBuild(site, zone, design, choice.racks), repair_choice(plan, choice)
+    build, taken = ZoneBuild(site, zone, design, choice.racks, cohorts), repair_choice(plan, choice)
     spares = np.array([choice.inter_block_spares], dtype=np.int64)
     columns, states = score_zone(build, choice.intra_block_spares, spares, plan, taken, np.array([limit]))
     row = {name: np.atleast_1d(values)[0].item() for name, values in columns.items()}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 import pandas as pd
 
@@ -14,7 +16,7 @@ from spareopt.errors import Fault, InputError
 from spareopt.folders import read_result
 from spareopt.instance import Instance, hash_of
 from spareopt.manifest import INSTANCE, Manifest, write_run
-from spareopt.plan import Audit, Plan
+from spareopt.plan import Audit, Plan, Provenance
 from spareopt.reading import read_instance
 
 PLAN = "plan.json"
@@ -84,28 +86,46 @@ def read_solved(folder: str | Path) -> tuple[Plan, Instance]:
 
     The instance is checked against the hash in the plan; its scenarios are not known any more.
     """
+    return read_with_instance(folder, PLAN, read_plan, "spareopt solve INSTANCE -o FOLDER")
+
+
+class _Made(Protocol):
+    """A result that says where it comes from."""
+
+    @property
+    def provenance(self) -> Provenance: ...
+
+
+M = TypeVar("M", bound=_Made)
+
+
+def read_with_instance(folder: str | Path, name: str, read: Callable[[Path], M], command: str) -> tuple[M, Instance]:
+    """A result from the file ``name`` of its folder, with the instance that it was made from.  Raises InputError.
+
+    ``command`` is what writes such a folder.  The instance is checked against the hash in the result.
+    """
     path = Path(folder)
-    how = "write one with spareopt solve INSTANCE -o FOLDER"
+    how = f"write one with {command}"
     try:
         there = path.is_dir()
-        missing = [name for name in (PLAN, INSTANCE) if there and not (path / name).is_file()]
+        missing = [file for file in (name, INSTANCE) if there and not (path / file).is_file()]
     except (OSError, ValueError) as error:  # a name too long, or with a NUL
         raise InputError(str(folder)[:200], [Fault("", f"can't be a folder: {error}")]) from None
     if not there:
         what = "is a file" if path.exists() else "no such folder"
-        message = f"{what}; expected a folder that holds plan.json and instance.json: {how}"
+        message = f"{what}; expected a folder that holds {name} and instance.json: {how}"
         raise InputError(str(folder) or "''", [Fault("", message)])
     if missing:
         message = f"has no {' and no '.join(missing)}; expected the folder of a plan with both: {how}"
         raise InputError(str(folder), [Fault("", message)])
-    plan, file = read_plan(path), path / INSTANCE
+    result, file = read(path), path / INSTANCE
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(str(file), [Fault("", f"is not JSON: {error}")]) from None
-    if hash_of(data) != plan.provenance.input_hash:
-        message = "is not the instance that plan.json was made from (its hash is another); solve it again into a folder"
+    if hash_of(data) != result.provenance.input_hash:
+        message = f"is not the instance that {name} was made from (its hash is another); solve it again into a folder"
         raise InputError(str(file), [Fault("", message)])
     instance = read_instance(file)
-    instance._applied = plan.provenance.applied
-    return plan, instance
+    instance._applied = result.provenance.applied
+    return result, instance

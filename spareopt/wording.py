@@ -131,6 +131,11 @@ def objective_number(kind: str, value: float, currency: str) -> str:
     return f"{value:,.4f} baseline GPU-hours per {units.CURRENCIES[currency]}"
 
 
+def horizon_number(kind: str, value: float, currency: str) -> str:
+    """The value of a plan over quarters, with its unit."""
+    return units.show(value, units.MONEY, currency) if kind == "cost" else f"{units.show_gpu_hours(value)} GPU-hours"
+
+
 def proof_words(status: str, gap: float) -> str:
     """What is proven of a plan, by its certificate's status and gap."""
     return f"proven within {percent(gap)}" if status == "proven" else f"NOT PROVEN ({status})"

@@ -216,6 +216,7 @@ def documents() -> dict[str, Callable[[], str]]:
     from spareopt.run_records import list_runs  # noqa: PLC0415
     from spareopt.sweeps import run_sweep  # noqa: PLC0415
     from spareopt.what_if import SolveOptions  # noqa: PLC0415
+    from tests.growing_site import CASE  # noqa: PLC0415
 
     case = spareopt.read_instance("academic-1k")
     decisions = spareopt.solve(case).decisions
@@ -263,6 +264,7 @@ def documents() -> dict[str, Callable[[], str]]:
         "simulation": lambda: spareopt.simulate(case, decisions, **played).to_json(),
         "comparison": lambda: spareopt.compare(case, decisions, decisions, **played).to_json(),
         "robust": lambda: spareopt.compare_robust(case, {"nominal": 0.5, "half-mtbf": 0.5}).to_json(),
+        "staged": lambda: spareopt.solve_staged(spareopt.read_instance(CASE), gap=0).to_json(),
         "frontier": lambda: spareopt.frontier(case, points=2).to_json(),
         "marginal": lambda: spareopt.marginal_values(case).to_json(),
         "tornado": lambda: spareopt.tornado(case, {"failures.tray.mtbf": ("0.5x", "2x")}).to_json(),

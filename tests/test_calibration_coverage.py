@@ -1,7 +1,8 @@
 """Intervals of a calibration cover the truth as often as they claim, on logs that the simulator made of known sites.
 
 Each case is calibrated on many logs.  Of n intervals with a confidence of 95 % those that hold the truth are binomial:
-their number must be in the range that has 99.9 % of that law, so that intervals too wide are found as those too narrow.
+their number must be in the range that has 99.9 % of that law for all figures of a site together (Bonferroni), so that
+intervals too wide are found as those too narrow.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def check(case: str, number: int) -> None:
                 and estimate.high is not None
                 and estimate.low <= value <= estimate.high
             )
-    least, most = (int(binom.ppf(tail, number, CONFIDENCE)) for tail in (0.0005, 0.9995))
+    tail = 0.0005 / len(claimed)
+    least, most = int(binom.ppf(tail, number, CONFIDENCE)), int(binom.isf(tail, number, CONFIDENCE))
     assert set(claimed.values()) == {number}
     narrow = {name for name in held if name.endswith("(Poisson)")}
     wrong = {name: held[name] for name in claimed if name not in narrow and not least <= held[name] <= most}

@@ -483,6 +483,29 @@ def test_the_text_says_what_why_and_what_to_do(folders: list[Path]) -> None:
     assert any("goodput" in line for line in marked) and not any("design" in line for line in marked)
 
 
+def test_the_text_says_which_zone_decides_otherwise() -> None:
+    """Proves that a decision is told with its zone where there are several, and without where there is one."""
+    zones = [{"name": "hall", "racks": 6}, {"name": "annex", "racks": 6}]
+    plan, instance = solved(tiny(zones=zones, limits={}))
+    other = [choice.model_copy(update={"repair_plan": "slow"}) for choice in plan.decisions.zones]
+    assert [choice.repair_plan for choice in plan.decisions.zones] == ["fast", "fast"]
+    for changed, words in (
+        ((0, 1), "hall: repair plan fast → slow; annex: repair plan fast → slow."),
+        ((1,), "brings nothing: annex: repair plan fast → slow."),
+    ):
+        chosen = tuple(other[i] if i in changed else choice for i, choice in enumerate(plan.decisions.zones))
+        decisions = plan.decisions.model_copy(update={"zones": chosen})
+        second = plan.model_copy(update={"decisions": decisions})
+        text = " ".join(comparison_text(compare_plans([(plan, instance), (second, instance)], causes=False)).split())
+        assert words in text
+    one, alone = solved(tiny(limits={}))
+    (choice,) = one.decisions.zones
+    decisions = one.decisions.model_copy(update={"zones": (choice.model_copy(update={"repair_plan": "slow"}),)})
+    pair = [(one, alone), (one.model_copy(update={"decisions": decisions}), alone)]
+    assert ": repair plan fast → slow." in " ".join(comparison_text(compare_plans(pair, causes=False)).split())
+    assert "hall: repair plan fast → slow" not in comparison_text(compare_plans(pair, causes=False))
+
+
 def test_a_class_split_among_choices_shows_each_decision_and_the_choices() -> None:
     """Proves that zones of a class built differently show how many have which value, and the choices in a row."""
     plan, instance = solved(tiny(zones=[{"name": "hall", "count": 3, "racks": 6}], limits={}))

@@ -29,7 +29,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 import spareopt
-from spareopt import cli, fields, instance, plan, units
+from spareopt import cli, fields, horizon, instance, plan, units
 from spareopt.candidates import DECISIONS, enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.losses import LOSSES
@@ -193,7 +193,13 @@ KINDS: list[tuple[Any, str]] = [
     (fields.Name, "name"),
     (fields.Spans, "a span"),
     (fields.Ends, "two ends"),
+    (horizon.MoneyByQuarter, "money by quarter"),
+    (horizon.PowerByQuarter, "power by quarter"),
+    (horizon.NumberByQuarter, "numbers ≥ 0 by quarter"),
+    (horizon.CountByQuarter, "whole numbers ≥ 0 by quarter"),
+    (horizon.Prices, "prices by quarter"),
     (str, "text"),
+    (bool, "`true` or `false`"),
     (float, "number"),
     (int, "whole number"),
     (Any, "any value"),
@@ -235,6 +241,8 @@ def default_of(model: type[BaseModel], name: str) -> str:
         return "empty"
     if value is None or value == "":
         return "none"
+    if isinstance(value, bool):
+        return f"`{str(value).lower()}`"
     if isinstance(value, float) and field.metadata and hasattr(field.metadata[0], "kind"):
         return "0" if value == 0 else units.show(value, field.metadata[0].kind)
     return f"`{value}`" if isinstance(value, str) else f"{value:g}"

@@ -362,6 +362,23 @@ def test_cleaning_waits_for_an_hour(tmp_path: Path) -> None:
     assert clean(tmp_path) == ([], [file.parent.parent]) and not list(tmp_path.iterdir())
 
 
+def test_cleaning_goes_below_but_not_into_a_run(tmp_path: Path) -> None:
+    """Proves that scratch is found wherever runs are listed from, and nothing else is taken."""
+    inner = keep_in(tmp_path / "teams" / "a")
+    mine = [tmp_path / ".notes" / f"{SCRATCH}x", inner / f"{SCRATCH}x"]
+    left = [tmp_path / "teams" / f"{SCRATCH}1", tmp_path / "teams" / "a" / f"{SCRATCH}2"]
+    for path in (*mine, *left):
+        path.mkdir(parents=True)
+    assert clean(tmp_path, older_than=0.0) == ([], sorted(left))
+    assert all(path.is_dir() for path in mine)
+
+
+def keep_in(runs: Path) -> Path:
+    """A run in a folder that is made for it."""
+    runs.mkdir(parents=True)
+    return keep(runs, Small()).folder
+
+
 # --- refusals
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import spareopt
 from spareopt.cli import main
 from spareopt.errors import InputError
 from spareopt.overlays.overlay import Overlay, overlay_text
+from spareopt.reading import check_scenarios
 from spareopt.yaml_source import parse_value
 
 CLUSTER = """\
@@ -172,9 +174,9 @@ def test_new_designs_are_choices_where_zones_list_none(cluster: Path) -> None:
     changes = {"objective": {"kind": "cost", "goodput_target": 100}, "limits": None}
     plan = spareopt.solve(spareopt.read_instance(cluster, overlays=[cheap], overrides=changes))
     assert plan.decisions.zones[0].design == "b"
-    listed = changes | {"zones.hall.designs": ["wide"]}
-    plan = spareopt.solve(spareopt.read_instance(cluster, overlays=[cheap], overrides=listed))
-    assert plan.decisions.zones[0].design == "wide"
+    zones = [{"name": "hall", "racks": 16, "designs": ["wide"]}, {"name": "annex", "racks": 16}]
+    plan = spareopt.solve(spareopt.read_instance(cluster, overlays=[cheap], overrides=changes | {"zones": zones}))
+    assert [choice.design for choice in plan.decisions.zones] == ["wide", "b"]
 
 
 EDITS: dict[str, list[Any]] = {
@@ -196,6 +198,55 @@ def test_overrides_of_an_overlay_are_those_of_the_command(edits: list[tuple[str,
     laid = spareopt.read_instance(data, overlays=[Overlay(name="a", overrides=overrides)])
     assert laid.resolved() == spareopt.read_instance(data, overrides=overrides).resolved()
     assert len(laid.applied) == len(overrides)
+
+
+def test_what_a_later_change_replaces_as_a_whole_is_not_lost_in_silence(cluster: Path, tmp_path: Path) -> None:
+    """Proves that an offer is refused, with its line, where a scenario, --set or overlay leaves nothing of it.
+
+    What the later change states too, whatever it says, and what it takes out by its name is the planner's own will.
+    """
+    offers = tmp_path / "offers.csv"
+    offers.write_text("name,like,tray_response,yearly_price\ngold,next-day,4 h,2 M$ per year\nnext-day,,9 h,\n")
+    slow: dict[str, Any] = {"name": "slow", "tray": {"hands_on": "9 h"}, "rack": {"hands_on": "9 h"}}
+    gold = slow | {"name": "gold", "tray": {"hands_on": "1 h", "off_crew": "5 h"}, "yearly_cost": "3 M$ per year"}
+    known = slow | {"name": "next-day", "tray": {"hands_on": "2 h", "off_crew": "1 h"}}
+    plans = Overlay(name="plans", overrides={"repair_plans": [slow]})
+    scenario = Overlay(name="others", scenarios={"other": {"overrides": {"repair_plans": [slow]}}})
+    message = r"offers.csv: 2 faults\n  line 2, repair_plans.gold: would be lost: {} replaces repair_plans as a whole"
+    read = partial(spareopt.read_instance, cluster)
+    with pytest.raises(InputError, match=message.format("overlay plans")):
+        read(overlays=[offers, plans])
+    with pytest.raises(InputError, match=message.format("scenario other")):
+        read(overlays=[offers, scenario], scenarios=["other"])
+    with pytest.raises(InputError, match=message.format("the override")):
+        read(overlays=[offers], overrides={"repair_plans": [slow]})
+    with pytest.raises(InputError, match=r"line 2, column tray_response \(repair_plans.gold.tray.off_crew\): would be"):
+        read(overlays=[offers], overrides={"repair_plans.*.tray": {"hands_on": "3 h"}})
+    with pytest.raises(InputError, match=r"overlay a: limits.capital: would be lost: the override replaces limits"):
+        read(overlays=[Overlay(name="a", overrides={"limits.capital": "0.9x"})], overrides={"limits": {"floor": 16}})
+    kept = read(overlays=[offers], overrides={"repair_plans": [slow, gold, known]})
+    assert [plan.yearly_cost for plan in kept.repair_plans] == [0, 3e6, 0]
+    gone = read(overlays=[offers], overrides={"repair_plans.gold": None, "repair_plans.next-day": known})
+    assert [plan.name for plan in gone.repair_plans] == ["next-day"]
+    rates = Overlay(name="rates", overrides={"failures.tray.mtbf": "4000 h"})
+    assert read(overlays=[rates], overrides={"failures.tray": {"rate": "1e-3 per h"}}).failures.tray is not None
+    assert not check_scenarios(cluster, [offers, scenario])  # both are not asked for
+
+
+def test_a_new_design_that_no_zone_may_take_is_refused(tmp_path: Path) -> None:
+    """Proves that an offer is not passed over in silence where all zones list their designs."""
+    text = CLUSTER.replace("racks: 16}", "racks: 16, designs: [wide]}\n  - {name: annex, racks: 4, designs: [wide]}")
+    cluster = overlay_file(tmp_path, text, "cluster.yaml")
+    offer = tmp_path / "prices.csv"
+    offer.write_text("item,name,price,like\nrack,used,2 M$,wide\n")
+    with pytest.raises(InputError) as caught:
+        spareopt.read_instance(cluster, overlays=[offer])
+    assert str(caught.value) == (
+        f"{offer}: line 2, designs.used: no zone may take it, for each lists its designs; "
+        'add it, such as with --set zones.hall.designs="[wide, used]"'
+    )
+    for overrides in ({"zones.annex.designs": ["wide", "used"]}, {"zones.hall.designs": None}, {"designs.used": None}):
+        assert spareopt.read_instance(cluster, overlays=[offer], overrides=overrides).designs
 
 
 def test_data_with_tuples_is_merged_too() -> None:
@@ -257,7 +308,7 @@ BAD = {
     "empty": ("", 0, "is empty; expected `overlay_version: 1`"),
     "no YAML": (HEAD + "a: [1\n", 3, "is not YAML"),
     "item without a name": (HEAD + "designs:\n  - {rack_price: 1 M$}\n", 4, "designs.0.name: required, but missing"),
-    "item with a bad name": (HEAD + "designs:\n  - {name: '*'}\n", 4, "designs.0.name: expected a name, got '*'"),
+    "item with a bad name": (HEAD + "designs:\n  - {name: '*'}\n", 4, "designs.0.name: expected a name of letters"),
     "item twice": (
         HEAD + "designs:\n  - {name: wide, rack_price: 1 M$}\n  - {name: wide}\n", 5, "designs.wide: given twice",
     ),

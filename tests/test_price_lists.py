@@ -296,6 +296,20 @@ def test_tables_as_spreadsheets_save_them(cluster: Path, tmp_path: Path) -> None
         spareopt.read_overlay(file)
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("inside", ["\u2028", "\x0b", "\x0c", "\x85", "\x1c"])
+def test_only_ends_of_lines_end_a_row(inside: str, end: str, tmp_path: Path) -> None:
+    """Proves that the separators that come along with pasted text break no row and move no line number."""
+    file = tmp_path / "list.csv"
+    rows = ["# a comment" + inside, "item,name,price,note", f"rack,pair,3 M$,first{inside}second", "energy,,cheap,"]
+    file.write_bytes("".join(row + end for row in rows).encode())
+    with pytest.raises(InputError) as caught:
+        spareopt.read_overlay(file)
+    assert [(fault.line, fault.field) for fault in caught.value.faults] == [(4, "column price")]
+    file.write_bytes("".join(row + end for row in rows[:3]).encode())
+    assert spareopt.read_overlay(file).notes == (f"rack pair: first{inside}second",)
+
+
 def test_the_command_writes_templates_and_never_over_a_file(tmp_path: Path) -> None:
     """Proves that a template is printed or written, filled in from an instance, and that an old file is kept."""
     file = tmp_path / "prices.csv"

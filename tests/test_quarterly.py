@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,10 +19,11 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, once
+from spareopt import cli, instances, once
 from spareopt.what_if import Answer
 
-SCRIPT = Path(__file__).parents[1] / "docs" / "examples" / "quarterly.py"
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "docs" / "examples" / "quarterly.py"
 OVERLAY = "overlay_version: 1\nname: faults\noverrides: {failures.tray.mtbf: 0.8x}\n"
 
 
@@ -63,7 +68,7 @@ def test_a_quarter_after_the_other(
     (change,) = spareopt.read_plan_comparison(runs / second["comparison"]).changes
     objective = next(measure for measure in change.measures if measure.name == "objective")
     assert (objective.before, objective.after) == (first["value"], second["value"])
-    assert second == json.loads((runs / "quarters" / "2027-Q1.json").read_text())
+    assert second == json.loads((runs / "quarters" / "academic-1k" / "2027-Q1.json").read_text())
 
     before = files(runs)
     monkeypatch.setattr(once, "solve", never)
@@ -72,6 +77,24 @@ def test_a_quarter_after_the_other(
     assert json.loads(capsys.readouterr().out) == second and files(runs) == before
     listed = {row.run for row in spareopt.list_runs(runs).runs}
     assert listed == {str(runs / first["run"]), str(runs / second["run"])}
+
+
+def test_a_quarter_in_which_nothing_moved(
+    quarterly: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Proves that the same question in the next quarter is the same run, which is told and not compared with itself.
+
+    Others may read the quarter's file as far as they may read its run.
+    """
+    for quarter in ("2026-Q4", "2027-Q1"):
+        assert plan(quarterly, tmp_path, quarter) == 0
+    quarters = tmp_path / "quarters" / "academic-1k"
+    first, second = (json.loads((quarters / f"{name}.json").read_text()) for name in ("2026-Q4", "2027-Q1"))
+    assert second["run"] == first["run"] == second["previous"]["run"]
+    assert (second["comparison"], second["comparison_status"]) == (None, "same run")
+    assert "found" in capsys.readouterr().err and not (tmp_path / "comparisons").exists()
+    kept = (tmp_path / first["run"] / "plan.json", quarters / "2027-Q1.json")
+    assert len({path.stat().st_mode for path in kept}) == 1
 
 
 @pytest.mark.parametrize(
@@ -117,13 +140,65 @@ def test_a_comparison_that_is_not_proven_is_not_0(
 
 def test_a_damaged_quarter_is_told(quarterly: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Proves that a summary that somebody damaged is one message that says what to do."""
-    (tmp_path / "quarters").mkdir()
-    (tmp_path / "quarters" / "2026-Q4.json").write_text("{")
+    (tmp_path / "quarters" / "academic-1k").mkdir(parents=True)
+    (tmp_path / "quarters" / "academic-1k" / "2026-Q4.json").write_text("{")
     assert plan(quarterly, tmp_path, "2027-Q1") == 2
     assert "2026-Q4.json is damaged" in capsys.readouterr().err
+
+
+def test_two_sites_share_a_folder(quarterly: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Proves that each site has its own quarters: no plan is compared with another site's, and no file is replaced."""
+    annex = tmp_path / "annex.yaml"
+    shipped = instances.path("academic-1k").read_text(encoding="utf-8")
+    annex.write_text(shipped.replace("name: academic-1k", "name: annex"), encoding="utf-8")
+    runs, said = tmp_path / "runs", []
+    for quarter, source in (("2026-Q4", "academic-1k"), ("2026-Q4", str(annex)), ("2027-Q1", str(annex))):
+        assert quarterly.main(["--instance", source, "--runs", str(runs), "--quarter", quarter]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0]["previous"] is said[1]["previous"] is None and said[2]["previous"]["run"] == said[1]["run"]
+    assert set(files(runs / "quarters")) == {"academic-1k/2026-Q4.json", "annex/2026-Q4.json", "annex/2027-Q1.json"}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--quarter", "2027"), "expected a quarter such as 2027-Q1, got '2027'"),
+        (("--gap", "5"), "expected a number from 0 to below 1, got '5'"),
+        (("--time-limit", "0"), "expected a number above 0, got '0'"),
+        (("--time-limit", "soon"), "--time-limit: invalid seconds value: 'soon'"),
+        (("--log", "incidents.csv"), "--log and --fleet go together"),
+        (("--mapping", "mapping.yaml"), "--mapping needs --log and --fleet"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(
+    quarterly: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, ...], said: str
+) -> None:
+    """Proves that nothing is ignored or guessed: one message, exit code 2, and no folder."""
     with pytest.raises(SystemExit) as raised:
-        plan(quarterly, tmp_path, "2027")
-    assert raised.value.code == 2
+        plan(quarterly, tmp_path / "runs", "2027-Q1", *options)
+    assert raised.value.code == 2 and said in capsys.readouterr().err and not (tmp_path / "runs").exists()
+
+
+def test_the_page_shows_how(quarterly: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that the commands of the page lead from an empty folder to what the page shows of the last of them."""
+    section = (ROOT / "docs" / "pipeline.md").read_text().split("## A plan each quarter")[1].split("\n## ")[0]
+    commands, shown = re.findall(r"^```(?:sh|json)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)[:2]
+    monkeypatch.chdir(tmp_path)
+    output = io.StringIO()
+    for line in commands.replace("\\\n", " ").splitlines():
+        program, *words = shlex.split(line)
+        if program == "spareopt":
+            assert CliRunner().invoke(cli.main, words).exit_code == 0, line
+        else:
+            assert (program, words[0]) == ("python", "quarterly.py")
+            output = io.StringIO()
+            with redirect_stdout(output):
+                assert quarterly.main(words[1:]) == 0, line
+    digits = re.compile(r"[0-9a-f]{12}|[\d.]+e-\d+")
+    said, page = (json.loads(digits.sub("0", text)) for text in (output.getvalue(), shown))
+    for item in (said, said["previous"], page, page["previous"]):
+        item["value"] = pytest.approx(item["value"], rel=1e-6)
+    assert said == page and list(said) == list(page)
 
 
 @pytest.mark.heavy
@@ -144,7 +219,6 @@ def test_two_at_once_end_alike(tmp_path: Path) -> None:
     assert not list(runs.rglob(".*"))
 
 
-@pytest.mark.skipif(not hasattr(spareopt, "calibrate"), reason="calibration is not there yet")
 def test_a_quarter_from_its_incidents(
     quarterly: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

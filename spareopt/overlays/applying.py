@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from spareopt.errors import Fault
+from spareopt.instance import Instance
 from spareopt.overlays.overlay import ITEMS, LIKE, Overlay, Place
-from spareopt.overrides import OverrideError, apply_override, canonical, fields_of
-from spareopt.yaml_source import value_text
+from spareopt.overrides import OverrideError, apply_override, canonical, fields_of, value_at
+from spareopt.yaml_source import flow, value_text
 
 Path = tuple[str, ...]
 """A place in the data of an instance, items of lists by their names."""
@@ -68,6 +69,46 @@ class Layers:
             return None
         place = (*stated.place, *path[len(stated.path) :])  # nothing follows where the path ends above what was stated
         return stated.overlay.fault(place, field, message)
+
+    def override(self, data: dict[str, Any], path: str, value: Any, who: str) -> list[Fault]:
+        """Apply an override to plain instance data in place.
+
+        Returns a fault for what overlays stated within a list or section that the override replaces as a whole, and
+        of which nothing is left: the planner would take it for applied.  Raises OverrideError.
+        """
+        below: dict[str, _Stated] = {}
+        if isinstance(value, list | dict):  # a single value has nothing below, and null takes out what it names
+            fields = [_named(canonical(data, field), data) for field in fields_of(data, path, numbers=False)]
+            for stated in self._stated:
+                where = ".".join(stated.path)
+                if any(f == stated.path[: len(f)] and f != stated.path for f in fields) and _stands(data, where):
+                    below[where] = stated
+        apply_override(data, path, value)
+        lost: dict[Place, Fault] = {}
+        for where, stated in below.items():
+            if not _stands(data, where):
+                message = f"would be lost: {who} replaces {path} as a whole; state it there too, or leave one out"
+                fault = stated.overlay.fault(stated.place, where, message)
+                lost.setdefault((stated.overlay.name, fault.line or fault.field), fault)  # one for each row or item
+        return list(lost.values())
+
+    def not_offered(self, instance: Instance) -> list[Fault]:
+        """Designs that overlays added and that no zone may take, for each lists its designs."""
+        listed = [zone.designs for zone in instance.zones]
+        known = [design.name for design in instance.designs]
+        faults = []
+        for stated in self._stated:
+            name = stated.path[-1]
+            if stated.path != ("designs", name) or name not in known:
+                continue
+            if all(designs is not None and name not in designs for designs in listed):
+                zone = instance.zones[0]
+                message = (
+                    "no zone may take it, for each lists its designs; add it, such as with "
+                    f'--set zones.{zone.name}.designs="{flow([*(zone.designs or ()), name])}"'
+                )
+                faults.append(stated.overlay.fault(stated.place, ".".join(stated.path), message))
+        return faults
 
     def _owner(self, path: Sequence[str | int], data: Any) -> _Stated | None:
         named = _named(path, data)
@@ -139,7 +180,7 @@ class Layers:
         place = ("overrides", path)
         try:
             fields = fields_of(data, path, numbers=isinstance(value, str) and value.strip().endswith("x"))
-            apply_override(data, path, copy.deepcopy(value))
+            self.faults += self.override(data, path, copy.deepcopy(value), f"overlay {overlay.name}")
         except OverrideError as error:
             self.faults.append(overlay.fault(place, error.fault.field, error.fault.message))
             return
@@ -241,6 +282,11 @@ def _at(data: Any, path: Sequence[str | int]) -> Any:
             return None
         data = step[0]
     return data
+
+
+def _stands(data: dict[str, Any], path: str) -> bool:
+    """Whether anything stands at a path, an mtbf as its rate and the other way round."""
+    return value_at(data, path) is not None
 
 
 def _same(value: Any, data: Any, path: Sequence[str | int], length: int) -> bool:

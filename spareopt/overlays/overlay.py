@@ -33,6 +33,8 @@ ITEMS: dict[str, type[Record]] = {
     "checkpoint_plans": CheckpointPlan,
 }
 """The lists of an instance whose items an overlay changes or adds, by name."""
+LETTERS = "letters, digits, spaces and -_./"
+"""What a name is made of, in words."""
 Place = tuple[str | int, ...]
 """Where something stands in an overlay: fields, and places in lists."""
 
@@ -112,7 +114,7 @@ class Overlay(BaseModel):
         for i, item in enumerate(getattr(self, listed)):
             name = item.get("name")
             if not is_name(name):
-                message = "required, but missing" if name is None else f"expected a name, got {name!r:.80}"
+                message = "required, but missing" if name is None else f"expected a name of {LETTERS}, got {name!r:.80}"
                 faults.append(self.fault((listed, i, "name"), f"{listed}.{i}.name", message))
                 continue
             if name in names:

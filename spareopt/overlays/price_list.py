@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spareopt import units
 from spareopt.errors import Fault, InputError
-from spareopt.overlays.overlay import LIKE, Origin, Overlay, Place, is_name
+from spareopt.overlays.overlay import LETTERS, LIKE, Origin, Overlay, Place, is_name
 from spareopt.overlays.tables import Cells, Row, choices_text, name_of, quantity_text, read_table, table_text
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def _name(cells: Cells, row: Row, item: str, seen: dict[tuple[str, str], int], f
         return None
     name = name or ""
     if name and not is_name(name):
-        cells.refuse("name", f"expected the name of {PRICED[item].what}, one in each row")
+        cells.refuse("name", f"expected the name of {PRICED[item].what}, one in each row ({LETTERS})")
         return None
     if (item, name) in seen:
         where = f"{item} {name}".strip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import difflib
 import hashlib
+import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +61,7 @@ def read_table(path: Path, label: str, columns: Sequence[str], required: Sequenc
     the rows' shape.
     """
     text, digest = _text(path, label)
-    lines = text.splitlines(keepends=True)
+    lines = list(io.StringIO(text, newline=""))  # splitlines would break a cell at the separators of pasted text
     first = next((line for line in lines if line.strip() and not _is_comment(line)), "")
     records = list(_records(lines, _delimiter(first), label))
     if not records:
