@@ -16,8 +16,9 @@ import spareopt
 from spareopt import cli
 from spareopt.calibration.as_overlay import calibration_overlay, commented_overlay, overlay_name
 from spareopt.calibration.at_risk import at_risk, while_young
-from spareopt.calibration.bursts import smallest_burst
+from spareopt.calibration.bursts import find_bursts, smallest_burst
 from spareopt.calibration.calibrating import calibrated
+from spareopt.calibration.estimates import early_life, fault_rates, study
 from spareopt.calibration.incidents import Absences, Fleet, Incidents, Names, Observation, Source
 from spareopt.calibration.result import Calibration
 from spareopt.calibration.service import exposed_hours
@@ -169,12 +170,68 @@ def test_chance_makes_no_bursts() -> None:
 
 @pytest.mark.parametrize(
     ("found", "expected", "smallest"),
-    [([20, 9], [1.0, 0.01], 2), ([20, 9], [5.0, 0.01], 3), ([20, 9], [15.0, 2.0], None), ([0], [0.0], None)],
+    [
+        ([20, 9], [1.0, 0.01], 2),
+        ([20, 9], [5.0, 0.01], 3),
+        ([20, 9], [15.0, 2.0], None),
+        ([0], [0.0], None),
+        ([1], [0.05], None),
+        ([1], [0.005], 2),
+        ([2, 1], [0.2, 0.009], 3),
+    ],
 )
 def test_the_size_from_which_clusters_are_bursts(found: list[int], expected: list[float], smallest: int | None) -> None:
-    """Proves the rule by hand: the smallest size of whose clusters chance makes a tenth at most."""
+    """Proves the rule by hand: the smallest size of whose clusters chance makes a tenth at most, and seldom so many."""
     sizes = np.arange(2, 2 + len(found))
     assert smallest_burst(Chance(sizes, np.array(found), np.array(expected))) == smallest
+
+
+def test_one_pair_is_seldom_a_burst() -> None:
+    """Proves the level: of 400 logs with nothing but chance, in which it makes a pair in one of eleven, 10 at most show
+    a burst; a tenth of the pairs alone would make that some 35."""
+    rng = np.random.default_rng(4)
+    fleet = [(unit, 1, 0.0, 1000.0) for unit in range(400)]
+    racks = [unit // 10 for unit in range(400)]
+    shown = pairs = 0
+    for _ in range(400):
+        found = find_bursts(observation(at_random(rng, 160, 1.0), fleet, racks=racks), 0, None, 1 / 6)
+        shown += found.smallest is not None
+        pairs += bool(found.chance.found[0] > 0)
+    assert shown <= 10 and pairs >= 20
+
+
+def test_units_that_stay_down_are_neither_lemons_nor_spread() -> None:
+    """Proves that a unit that fails once, early, and is still down counts once, and does not make the fleet uneven."""
+    rows = [(unit, 10.0 + unit, float("nan")) for unit in range(3)] + [(3, 500.0, 510.0), (4, 700.0, 705.0)]
+    result = calibrated(observation(rows, [(unit, 1, 0.0, 1000.0) for unit in range(40)]), 0.95, 1 / 6, 2160.0)
+    assert result.rate_of("tray").dispersed_by == () and result.lemons_of("tray").beyond_chance == 0
+
+
+def test_long_repairs_do_not_make_units_differ() -> None:
+    """Proves the level of the spread where like units are down for a quarter of the time: of 200 logs 8 at most."""
+    rng = np.random.default_rng(5)
+    called = 0
+    for _ in range(200):
+        rows = []
+        for unit in range(100):
+            time = rng.exponential(800.0)
+            while time < 1000.0:
+                back = time + rng.exponential(400.0)
+                rows.append((unit, time, back if back < 1000.0 else float("nan")))
+                time = back + rng.exponential(800.0)
+        seen = observation(rows, [(unit, 1, 0.0, 1000.0) for unit in range(100)])
+        called += "units" in fault_rates(study(seen, 0.95, 1 / 6))[0].dispersed_by
+    assert called <= 8
+
+
+def test_a_new_unit_in_an_old_place_is_young() -> None:
+    """Proves early life by stays: faults and hours of a second stay go by the age that its own row states."""
+    seen = observation([(0, 100.0, 101.0), (0, 700.0, 701.0), (0, 900.0, 901.0)],
+                       [(0, 1, 0.0, 500.0), (0, 1, 600.0, 1000.0)])  # fmt: skip
+    seen = seen._replace(fleet=seen.fleet._replace(age_h=np.array([5000.0, 0.0])))
+    young = early_life(study(seen, 0.95, 1 / 6), 200.0)[0]
+    assert (young.young_faults, young.young_up_h) == (1, 199.0)
+    assert (young.old_faults, young.old_up_h) == (2, 499.0 + 199.0)
 
 
 def test_no_fault_is_a_bound_and_no_mtbf() -> None:

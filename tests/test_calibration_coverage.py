@@ -108,7 +108,7 @@ def test_nothing_is_seen_that_is_not_there() -> None:
         seen["trend"] += (result.evenness_of("tray").trend_p_value or 1) < 0.01
         seen["spread"] += bool(result.rate_of("tray").dispersed_by)
         seen["early life"] += any((young.p_value or 1) < 0.01 for young in result.early_life)
-    assert seen["lemons"] <= 3 and seen["bursts"] <= 12 and seen["trend"] <= 8
+    assert seen["lemons"] <= 3 and seen["bursts"] <= 8 and seen["trend"] <= 8
     assert seen["spread"] <= 12 and seen["early life"] <= 12 and seen["beyond chance"] <= 20
 
 

@@ -30,6 +30,17 @@ def test_intervals_of_the_shape_cover(shape: float) -> None:
     assert 930 <= held <= 970
 
 
+@pytest.mark.parametrize("gaps", [10, 15, 30])
+def test_intervals_of_the_shape_cover_from_few_gaps(gaps: int) -> None:
+    """Proves the interval in small samples: of 1,000 records of 10 to 30 gaps 93 to 97 % hold the shape."""
+    rng = np.random.default_rng(gaps)
+    held = 0
+    for _ in range(1000):
+        found = weibull_gaps(np.cumsum(rng.weibull(1.0, gaps + 1)), 0.95).shape
+        held += found.low <= 1.0 <= found.high
+    assert 930 <= held <= 970
+
+
 def test_ties_are_told_apart() -> None:
     """Proves that faults of one moment are counted beside the gaps, and that few gaps have no shape."""
     starts = np.array([0.0, 1.0, 1.0, 1.0, 4.0])

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import spareopt
+from spareopt.calibration.calibrating import calibrated
 from spareopt.calibration.cleaning import LogRows, clean
 from spareopt.calibration.exclusions import WORDS, Reason, check_exclusions
 from spareopt.calibration.incidents import Fleet, Observation
@@ -23,6 +24,7 @@ from spareopt.calibration.log_times import OK, Stamps, _stamp, stamps, to_utc
 from spareopt.calibration.observation import read_observation
 from spareopt.calibration.service import down_hours, exposed_hours, service_hours, unit_service
 from spareopt.calibration.silence import silent_spells
+from spareopt.calibration.text import calibration_text
 from spareopt.errors import InputError
 from tests.incident_logs import (
     BEGIN,
@@ -536,3 +538,22 @@ def test_the_page_has_every_field_and_every_name() -> None:
         assert f"`{role}`" in columns
         for one in names:
             assert re.search(rf"\b{one}\b", columns)
+
+
+def test_advice_for_a_log_in_other_words_is_what_helps(tmp_path: Path) -> None:
+    """Proves each message by doing what it says: the columns, then the form, of a fleet; then the word for open."""
+    log, fleet = tmp_path / "log.csv", tmp_path / "fleet.csv"
+    log.write_text("unit,start,end\nn1,04.01.2027 08:00,04.01.2027 09:00\nn2,05.01.2027 08:00,offen\n")
+    fleet.write_text("Art;Anzahl;Von;Bis\ntray;9;01.01.2027;01.03.2027\n")
+    mapping: dict[str, Any] = {"time_format": "%d.%m.%Y %H:%M", "timezone": "Europe/Berlin", "default_kind": "tray"}
+    with pytest.raises(InputError, match=r"Art, Anzahl, Von, Bis.*`fleet: \{columns: \{units: \.\.\.\}\}`"):
+        read_observation(log, fleet, mapping)
+    mapping["fleet"] = {"columns": {"kind": "Art", "units": "Anzahl", "from": "Von", "to": "Bis"}}
+    with pytest.raises(InputError, match=r'01\.01\.2027.*or state `fleet: \{time_format: "%d/%m/%Y"\}`'):
+        read_observation(log, fleet, mapping)
+    mapping["fleet"]["time_format"] = "%d.%m.%Y"
+    with pytest.raises(InputError, match=r"'offen'; if that means still open, state `open_ends: \['offen'\]`"):
+        read_observation(log, fleet, mapping)
+    found = read_observation(log, fleet, mapping | {"open_ends": ["offen"]})
+    assert np.isnan(found.incidents.end_h).tolist() == [False, True]
+    assert "from 2026-12-31 23:00 UTC" in calibration_text(calibrated(found, 0.95, 1 / 6, 2160.0))

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom, nbinom, poisson
+from scipy.stats import binom, chi2, nbinom, poisson
 
 from spareopt.numerics.poisson_rates import (
+    _drawn_p_value,
     count_interval,
     equal_rates_p_value,
     mean_interval,
@@ -107,3 +108,25 @@ def test_poisson_counts_are_seldom_called_spread() -> None:
     rng = np.random.default_rng(4)
     p = [spread(rng.poisson(2.0, 200).astype(float), np.ones(200), 0.95).p_value for _ in range(1000)]
     assert 0.03 <= np.mean(np.array(p) < 0.05) <= 0.075
+
+
+@pytest.mark.parametrize("case", ["few faults of many units", "units of a day among those of a year"])
+def test_sparse_poisson_counts_are_seldom_called_spread(case: str) -> None:
+    """Proves the p-value where χ² is wrong: of 400 such fleets at most 10 have one below 1 % (χ²: 20 and more)."""
+    times = np.ones(1000) if case.startswith("few") else np.concatenate([np.full(100, 365.0), np.ones(100)])
+    expected = times / times.sum() * (14.0 if case.startswith("few") else 60.0)
+    rng = np.random.default_rng(6)
+    by_draws = by_law = 0
+    for _ in range(400):
+        counts = rng.poisson(expected).astype(float)
+        found = spread(counts, times, 0.95)
+        by_draws += found.p_value < 0.01
+        by_law += chi2.sf(found.variance_over_mean.value * (len(times) - 1), len(times) - 1) < 0.01
+    assert by_draws <= 10 and by_law >= 20
+
+
+def test_drawn_p_values_are_those_of_all_draws() -> None:
+    """Proves the p-value by counting: two of three faults on one of 40 like units is 1 − (39 · 38)/40²."""
+    counts = np.array([2.0, 1.0] + 38 * [0.0])
+    x2 = float(((counts - 3 / 40) ** 2).sum() / (3 / 40))
+    assert _drawn_p_value(x2, np.full(40, 3 / 40)) == pytest.approx(1 - 39 * 38 / 40**2, abs=0.02)

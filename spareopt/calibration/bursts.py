@@ -16,6 +16,8 @@ Truths = NDArray[np.bool_]
 
 BY_CHANCE = 0.1
 """Greatest share of the clusters of a size that chance may make, for them to be taken for bursts."""
+LEVEL = 0.01
+"""And how often at most chance may make so many of them: with few clusters a share alone says little."""
 FEWEST = 2
 
 
@@ -45,7 +47,8 @@ def find_bursts(observation: Observation, tray: int, rack: int | None, window_h:
     """Look for bursts among the faults of trays; ``rack`` is the code of the kind of racks, where the log has any.
 
     A cluster is made of the faults of one rack within the window from its first, of two trays at least.  Clusters of at
-    least s trays are bursts for the smallest s from which on chance makes at most a tenth of those that there are.
+    least s trays are bursts for the smallest s from which on chance makes at most a tenth of those that there are, and
+    so many of them at most once in a hundred logs.
     """
     incidents = observation.incidents
     trays = np.flatnonzero((incidents.kind == tray) & (incidents.rack >= 0))
@@ -81,8 +84,11 @@ def find_bursts(observation: Observation, tray: int, rack: int | None, window_h:
 
 
 def smallest_burst(chance: Chance) -> int | None:
-    """The size from which on at most a tenth of the clusters are chance's work; None where none is."""
+    """The size from which on at most a tenth of the clusters are chance's work, which is shown; None where none is."""
+    from scipy.special import pdtrc  # noqa: PLC0415 - slow to import
+
     enough = (chance.found > 0) & (chance.expected <= BY_CHANCE * chance.found)
+    enough &= pdtrc(np.maximum(chance.found - 1.0, 0.0), chance.expected) < LEVEL
     return int(chance.sizes[enough][0]) if enough.any() else None
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from spareopt.calibration.at_risk import AtRisk, at_risk, fleet_rows, per_unit, while_young
 from spareopt.calibration.bursts import Bursts, find_bursts, together, without
-from spareopt.calibration.incidents import SOFTWARE, Incidents, Observation
+from spareopt.calibration.incidents import SOFTWARE, Fleet, Incidents, Observation
 from spareopt.calibration.result import (
     LONG_H,
     SHOWN,
@@ -150,9 +150,10 @@ def _rate(studied: Studied, kind: str, risk: AtRisk, starts: Floats, unit: Integ
     if risk.units is not None and kind != SOFTWARE and extra == 0:
         counts = per_unit(risk.units, unit)
         exposed = risk.units.up_h > 0
-        counts, exposure = counts[exposed], risk.units.up_h[exposed]
-        if len(counts) and spread(counts, exposure, confidence).p_value < SHOWN:
-            excess += max(ratio_dispersion(counts, exposure) - 1.0, 0.0)
+        counts, served = counts[exposed], risk.units.in_service_h[exposed]
+        # over the time in service: a unit that fails early and stays down is not up for long because it failed
+        if len(counts) and spread(counts, served, confidence).p_value < SHOWN:
+            excess += max(ratio_dispersion(counts, risk.units.up_h[exposed]) - 1.0, 0.0)
             by.append("units")
     weeks = _weeks(studied, risk, starts)
     if weeks is not None and spread(*weeks, confidence).p_value < SHOWN:
@@ -447,9 +448,10 @@ def _lemons(studied: Studied, kind: str, risk: AtRisk) -> LemonFindings:
         )  # fmt: skip
     up = risk.units.up_h > 0
     codes, exposure = risk.units.unit[up], risk.units.up_h[up]
+    served = risk.units.in_service_h[up]  # a unit that failed once, early, and is still down is no lemon for that
     counts = per_unit(risk.units, studied.of(kind).unit)[up]
-    expected = counts.sum() / exposure.sum() * exposure
-    _, beyond = beyond_chance(counts, exposure, LEMON_LEVEL)
+    expected = counts.sum() / served.sum() * served
+    _, beyond = beyond_chance(counts, served, LEMON_LEVEL)
     order = np.lexsort((codes, -counts))
     worst = order[beyond[order]]
     fit = two_classes(counts, exposure, studied.confidence)
@@ -487,11 +489,9 @@ def _early(studied: Studied, kind: str, risk: AtRisk, age_h: float) -> EarlyLife
     )  # fmt: skip
     if not known:
         return zero
-    codes, first = np.unique(rows.unit, return_index=True)
-    turns = (rows.from_h - rows.age_h)[first] + age_h  # when each unit stops being young
     young_up = exposed_hours(while_young(studied.observation, risk.kind, age_h), risk.kind)
     old_up = max(risk.up_h - young_up, 0.0)
-    before = incidents.start_h < turns[np.searchsorted(codes, incidents.unit)]
+    before = incidents.start_h < _turns(rows, incidents, age_h)
     faults = int(before.sum()), int((~before).sum())
     return zero.model_copy(
         update={
@@ -504,6 +504,15 @@ def _early(studied: Studied, kind: str, risk: AtRisk, age_h: float) -> EarlyLife
             "p_value": _finite(equal_rates_p_value(faults[0], young_up, faults[1], old_up)),
         }
     )
+
+
+def _turns(rows: Fleet, incidents: Incidents, age_h: float) -> Floats:
+    """When the unit of each incident stops being young, by the row of its stay: what comes back may be a new one."""
+    span = float(rows.to_h.max() - rows.from_h.min()) + 1.0  # one line of time for all units, each in its own stretch
+    begin = rows.unit * span + rows.from_h
+    order = np.argsort(begin)
+    stay = order[np.searchsorted(begin[order], incidents.unit * span + incidents.start_h, side="right") - 1]
+    return np.asarray((rows.from_h - rows.age_h)[stay] + age_h)
 
 
 def _finite(value: float) -> float | None:

@@ -11,7 +11,7 @@ import numpy as np
 from spareopt.calibration.clock import Moments, moments
 from spareopt.calibration.log_mapping import FLEET_COLUMNS, TableFormat
 from spareopt.calibration.log_times import DATE_ONLY, EMPTY, OK
-from spareopt.calibration.table_columns import ABSOLUTE, find_columns, time_unit
+from spareopt.calibration.table_columns import ABSOLUTE, find_columns, in_mapping, time_unit
 from spareopt.calibration.text_tables import open_table
 from spareopt.errors import Fault, InputError
 from spareopt.yaml_source import brief
@@ -55,6 +55,11 @@ def read_fleet(path: str | Path, layout: TableFormat, default_times: str | None,
     if ("unit" in columns) == ("units" in columns):
         got = "both" if "unit" in columns else "neither"
         message = f"expected either unit (a row for each unit) or units (how many a row stands for), got {got}"
+        if got == "neither":
+            message += (
+                f" in the header {brief(', '.join(filter(None, table.header)))}; name the columns in the mapping, "
+            )
+            message += f"such as `{in_mapping('columns: {units: ...}', PLACE)}`"
         raise InputError(table.label, [Fault("unit, units", message, line)])
     if "kind" not in columns and default_kind is None:
         message = "no such column; expected the kind of the units, or `default_kind: tray` in the mapping"
@@ -102,7 +107,12 @@ def read_fleet(path: str | Path, layout: TableFormat, default_times: str | None,
             expected = {"hours": "a number of hours", "days": "a number of days"}.get(
                 unit_of_time, "a time such as 2027-01-31 or 2027-01-31 08:00"
             )
-            faults.append(Fault(role, f"expected {expected}, got {brief(texts[role][i])}", lines[i]))
+            message = f"expected {expected}, got {brief(texts[role][i])}"
+            if unit_of_time == "timestamps":
+                how, form = ("correct", layout.time_format) if layout.time_format else ("or state", "%d/%m/%Y")
+                stated = in_mapping(f'time_format: "{form}"', PLACE)
+                message += f"; {how} `{stated}` in the mapping"
+            faults.append(Fault(role, message, lines[i]))
         found[role] = here
     raise_faults(table.label, faults)
     return FleetRows(

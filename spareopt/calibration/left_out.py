@@ -32,6 +32,8 @@ def exclusions_of(
             role = "start" if why is Reason.BAD_START else "end"
             text = log.rows.odd.get((role, first), "")
             example, fix = brief(text), time_advice(text, log.rows.unit_of_time, log.mapping.time_format)
+            if why is Reason.BAD_END and not any(sign.isdigit() for sign in text):
+                fix = f"if that means still open, state `open_ends: [{brief(text)}]` in the mapping; else write when"
         lines = tuple(log.rows.line[rows[:LINES_TOLD]].tolist())
         found.append(Exclusion(words.reason, words.role, len(rows), lines, example, fix))
     return tuple(found)

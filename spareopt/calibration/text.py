@@ -49,6 +49,8 @@ def _date(result: Calibration) -> str:
 
     assert result.origin is not None
     begin = datetime.fromisoformat(result.origin) + timedelta(hours=result.begin_h)
+    if begin.hour or begin.minute:  # midnight elsewhere
+        return begin.strftime("%Y-%m-%d %H:%M UTC")
     return begin.date().isoformat()
 
 

@@ -21,6 +21,14 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 
+_DOUBTFUL = 0.1
+"""p-values of χ² below this are drawn where counts are sparse, for χ² then calls chance rare."""
+_FEW_EXPECTED = 1.0
+_MOST_DRAWN = 20_000
+"""Faults beyond which none are drawn: with so many a few sparse counts weigh little."""
+_ROUND, _ROUNDS, _ENOUGH = 1000, 10, 50
+
+
 class Bounds(NamedTuple):
     """An estimate and the ends of its interval; NaN where there is none, infinite where it has no end."""
 
@@ -114,8 +122,9 @@ def spread(counts: Floats, exposures: Floats, confidence: float) -> Spread:
     """Variance over mean of counts (n,) in exposed times (n,), Pearson's X²/(n − 1) with r = Σn/ΣT.
 
     With equal times it is the sample variance over the mean.  The interval is normal in its logarithm, by the influence
-    of each count, with Student's quantile; the p-value is that of X² by χ² of n − 1 degrees.  NaN with fewer than two
-    counts or nothing counted.
+    of each count, with Student's quantile; the p-value is that of X² by χ² of n − 1 degrees, or by draws
+    (:func:`_drawn_p_value`) where some expected counts are too small for that.  The exposed times must not depend on
+    the counts.  NaN with fewer than two counts or nothing counted.
     """
     from scipy.special import stdtrit  # noqa: PLC0415
     from scipy.stats import chi2  # noqa: PLC0415
@@ -131,4 +140,33 @@ def spread(counts: Floats, exposures: Floats, confidence: float) -> Spread:
     error = sqrt(float((influence**2).sum()) / (number - 1) / number) / index if index > 0 else nan
     reach = float(np.exp(stdtrit(number - 1, (1.0 + confidence) / 2.0) * error)) if not isnan(error) else nan
     p_value = float(chi2.sf(index * (number - 1), number - 1))
+    if p_value < _DOUBTFUL and float(expected.min()) < _FEW_EXPECTED and total <= _MOST_DRAWN:
+        p_value = max(p_value, _drawn_p_value(index * (number - 1), expected))
     return Spread(Bounds(index, index / reach, index * reach), p_value, total / number, number)
+
+
+def _drawn_p_value(found: float, expected: Floats) -> float:
+    """How often Poisson counts with the same total have an X² as large as one found, from draws with a set seed.
+
+    Given their total, Poisson counts are multinomial.  Where most expected counts (n,) are far below 1, two faults of
+    one unit, or one of a unit in service for a day, make X² large far more often than χ² says.  Up to 10,000 draws, in
+    rounds of 1,000: until 50 of them are as large, or a round has none.
+    """
+    total = round(float(expected.sum()))
+    edges = np.cumsum(expected) / expected.sum()
+    rng = np.random.default_rng(0)
+    drawn = larger = 0
+    while drawn < _ROUND * _ROUNDS and larger < _ENOUGH:
+        larger_before = larger
+        for part in np.array_split(np.arange(_ROUND), 1 + _ROUND * total // 5_000_000):
+            units = np.searchsorted(edges[:-1], rng.random((len(part), total)), side="right")
+            units = np.sort(units + len(expected) * np.arange(len(part))[:, None], axis=None)
+            first = np.flatnonzero(np.diff(units, prepend=-1))
+            counts = np.diff(np.append(first, len(units)))
+            terms = counts**2 / expected[units[first] % len(expected)]
+            drawn_index = np.bincount(units[first] // len(expected), weights=terms, minlength=len(part)) - total
+            larger += int((drawn_index >= found * (1.0 - 1e-9)).sum())
+        drawn += _ROUND
+        if larger == larger_before:
+            break
+    return (larger + 1.0) / (drawn + 1.0)
