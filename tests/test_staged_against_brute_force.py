@@ -46,6 +46,7 @@ QUICK: dict[tuple[str, str], tuple[int, ...]] = {
     ("shelf", "goodput"): (8, 20, 21),
 }
 """Seeds of small instances, most of them with a plan; the others run in the second tier."""
+QUICK_SCREENED = ((1, "early", "goodput"), (0, "bought", "cost"), (6, "shelf", "goodput"), (27, "crews", "cost"))
 QUICK_QUARTERS = (
     (2, "cost"),
     (8, "goodput"),
@@ -109,6 +110,23 @@ def test_best_plan_over_quarters_is_that_of_brute_force(case: Case) -> None:
 def test_a_gap_that_is_asked_holds(case: Case) -> None:
     """Proves that with a wide gap the search may end early but that its bound still holds."""
     check(case, 1e-2)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[] if case in QUICK_SCREENED else pytest.mark.heavy, id="-".join(map(str, case)))
+        for case in ALL
+    ],
+)
+def test_screening_of_candidates_loses_nothing(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that the steps meant for many candidates keep the best plan and a bound that holds.
+
+    Small instances have few candidates, so that screening by reduced costs, first plans among those that promise most
+    and zones that share their time are forced on them.
+    """
+    monkeypatch.setattr("spareopt.staging.search.FEW_COLUMNS", 0)
+    check(case, 1e-3)
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
