@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyomo.environ as pyo
-
 from spareopt.formulations.selection import ROUNDING, Selection, SlowestScale
+
 from spareopt.nonlinear_solver import NonlinearStatus, solve_minlp
 from spareopt.numerics.recovery import Checkpointing
 from spareopt.problem import Problem

@@ -34,7 +34,6 @@ from math import exp
 from typing import Any, Literal
 
 import pyomo.environ as pyo
-
 from spareopt.formulations.selection import (
     Line,
     Selection,

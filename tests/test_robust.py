@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from pydantic import BaseModel
+from spareopt.formulations.robust import Robust, Scenario, build, secant
+from spareopt.formulations.selection import Selection
 
 import spareopt
 from spareopt import cli
 from spareopt.clock import Clock
 from spareopt.errors import InfeasibleError, InputError
 from spareopt.evaluation import evaluate
-from spareopt.formulations.robust import Robust, Scenario, build, secant
-from spareopt.formulations.selection import Selection
 from spareopt.instance import Instance
 from spareopt.measures import CRITERIA, Criterion, Measure
 from spareopt.reading import read_instance

@@ -12,7 +12,6 @@ import numpy as np
 import pyomo.environ as pyo
 import pytest
 from pyomo.repn.tests.lp_diff import load_and_compare_lp_baseline
-
 from spareopt.formulations.selection import (
     Budget,
     ConcaveTerm,
@@ -24,6 +23,7 @@ from spareopt.formulations.selection import (
     SlowestScale,
     build,
 )
+
 from spareopt.solver import Status, solve_milp
 
 GOLDEN = Path(__file__).parent / "golden"
