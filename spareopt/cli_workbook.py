@@ -44,7 +44,8 @@ def workbook(folder: str, source: str | None, output: str, as_json: bool) -> Non
     if as_json:
         emit({"workbook": output, "instance": instance.name, "sheets": list(ORDER)})
         return
-    click.echo(f"{written_to(output)}Next: {edit_workbook(source or instance.name, output)}")
+    solved = source or str(Path(folder) / "instance.json")  # the name alone may be that of no shipped instance
+    click.echo(f"{written_to(output)}Next: {edit_workbook(solved, output)}")
 
 
 def _instance_of(folder: str) -> Instance:

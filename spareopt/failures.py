@@ -93,7 +93,7 @@ class RepairTime(Record):
         if self.hands_on is None and self.phases is None:
             raise ValueError("hands_on: required, but missing (or give phases)")
         if self.hands_on is not None and self.phases is not None:
-            raise ValueError("phases: they state the hands-on time; take hands_on out")
+            raise ValueError("phases: they state the hands-on time; take hands_on out, or phases (phases: null)")
         if self.phases is not None and abs(sum(phase.share for phase in self.phases) - 1.0) > 1e-9:
             raise ValueError(f"phases: expected shares that sum to 1, got {sum(p.share for p in self.phases):.12g}")
         if (self.variation is not None) != (self.law == "lognormal"):

@@ -9,14 +9,14 @@ from spareopt.run_queries import RunQuery
 from spareopt.run_records import RunList
 from spareopt.wording import counted, plain_table, render
 
-SHOWN = ("run", "kind", "instance", "status", "value", "gap", "written", "seconds")
+SHOWN = ("run", "kind", "instance", "status", "value", "unit", "gap", "written", "seconds")
 LONGEST = 60
 WIDE = 1000
 """Letters: no line is broken, so that a folder can be copied."""
 
 
 def runs_text(runs: RunList, answer: RunQuery, all_columns: bool) -> str:
-    """The answer as a table, with how many runs it is of; the usual columns of the runs, or all of the answer."""
+    """The answer as a table, with how many runs it comes from; the usual columns of the runs, or all of the answer."""
     head = f"{counted(len(runs.runs), 'run')}"
     if runs.changed is not None:
         head += ", every file as it was written" if not runs.changed else f", {counted(len(runs.changed), 'file')} not"
@@ -26,7 +26,7 @@ def runs_text(runs: RunList, answer: RunQuery, all_columns: bool) -> str:
     if not answer.rows:
         return render(f"{head}; none of them answers." if runs.runs else f"{head}.")
     table = _table(names, [[row[place] for place in places] for row in answer.rows])
-    return render(f"{head}.", "", table, width=WIDE)
+    return render(f"From {head}:" if all_columns else f"{head}.", "", table, width=WIDE)
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> object:

@@ -15,7 +15,7 @@ from spareopt.candidates import DECISIONS
 from spareopt.errors import Fault, InputError
 from spareopt.folders import read_result
 from spareopt.instance import Instance, hash_of
-from spareopt.manifest import INSTANCE, Manifest, write_run
+from spareopt.manifest import INSTANCE, Manifest, read_manifest, write_run
 from spareopt.plan import Audit, Plan, Provenance
 from spareopt.reading import read_instance
 
@@ -116,7 +116,9 @@ def read_with_instance(folder: str | Path, name: str, read: Callable[[Path], M],
         message = f"{what}; expected a folder that holds {name} and instance.json: {how}"
         raise InputError(str(folder) or "''", [Fault("", message)])
     if missing:
-        message = f"has no {' and no '.join(missing)}; expected the folder of a plan with both: {how}"
+        other = _made_by(path) if name in missing else None
+        what = f"was written by spareopt {other}" if other else f"has no {' and no '.join(missing)}"
+        message = f"{what}; expected a folder that holds {name} and instance.json: {how}"
         raise InputError(str(folder), [Fault("", message)])
     result, file = read(path), path / INSTANCE
     try:
@@ -129,3 +131,12 @@ def read_with_instance(folder: str | Path, name: str, read: Callable[[Path], M],
     instance = read_instance(file)
     instance._applied = result.provenance.applied
     return result, instance
+
+
+def _made_by(folder: Path) -> str | None:
+    """The command whose result a folder holds whole, where its manifest says so."""
+    try:
+        manifest = read_manifest(folder)
+    except InputError:
+        return None
+    return None if manifest.result is None else manifest.kind

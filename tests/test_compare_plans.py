@@ -560,7 +560,7 @@ def test_what_is_no_plan_folder_is_told_in_one_message(folders: list[Path], tmp_
         (tmp_path / "mixed" / name).write_bytes((origin / name).read_bytes())
     for source, message in (
         (tmp_path / "bare", "has no plan.json and no instance.json"),
-        (tmp_path / "half", "has no instance.json; expected the folder of a plan with both"),
+        (tmp_path / "half", "has no instance.json; expected a folder that holds plan.json and instance.json"),
         (tmp_path / "mixed", "is not the instance that plan.json was made from"),
         (tmp_path / "nowhere", "no such folder"),
         (folders[0] / "plan.json", "is a file"),

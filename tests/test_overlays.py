@@ -439,3 +439,32 @@ def test_the_command_line_repeats_overlays(cluster: Path, tmp_path: Path) -> Non
     assert f"spareopt solve {cluster} --overlay {file} -o my-plan" in result.output
     assert "With overlay new (designs.wide.rack_price=3 M$; designs.narrow=" in " ".join(result.output.split())
     assert CliRunner().invoke(main, ["validate", str(cluster), "--overlay", str(file)]).output.endswith("valid\n")
+
+
+@pytest.mark.parametrize("row", ["silver,next-day,4 h,", "silver,next-day,4 h,2 h", "next-day,,4 h,"])
+def test_a_response_is_not_added_to_a_calibrated_repair_time(row: str, cluster: Path, tmp_path: Path) -> None:
+    """Proves that no offer is scored with its own wait beside the calibrated ones, and that the fix told is one."""
+    phases = "[{share: 0.5, hands_on: 3 h}, {share: 0.5, hands_on: 50 h}]"
+    text = "overlay_version: 1\nname: measured\noverrides: {repair_plans.next-day.tray: {phases: %s}}\n"
+    measured = overlay_file(tmp_path, text % phases, "measured.yaml")
+    contract = overlay_file(tmp_path, f"name,like,tray_response,tray_hands_on\n{row}\n", "offers.csv")
+    fix = "give this file before" if row.startswith("silver") else "a name of its own"
+    with pytest.raises(InputError, match=rf"line 2, column tray_response.*overlay measured.*{fix}") as error:
+        spareopt.read_instance(cluster, overlays=[measured, contract])
+    assert len(error.value.faults) == 1
+    if row.startswith("silver"):
+        plans = spareopt.read_instance(cluster, overlays=[contract, measured]).repair_plans
+        assert plans[0].tray.phases is not None and plans[0].tray.off_crew == 0
+        assert (plans[1].tray.hands_on, plans[1].tray.off_crew) == (2.0, 4.0)
+
+
+def test_a_response_with_its_hands_on_time_replaces_a_calibrated_mean(cluster: Path, tmp_path: Path) -> None:
+    """Proves that both times of a contract are what is solved, and that a response alone is refused."""
+    text = "overlay_version: 1\nname: measured\noverrides: {repair_plans.next-day.tray: {hands_on: 30 h}}\n"
+    measured = overlay_file(tmp_path, text, "measured.yaml")
+    both = overlay_file(tmp_path, "name,like,tray_response,tray_hands_on\nsilver,next-day,4 h,2 h\n", "both.csv")
+    plan = spareopt.read_instance(cluster, overlays=[measured, both]).repair_plans[1]
+    assert (plan.tray.hands_on, plan.tray.off_crew) == (2.0, 4.0)
+    alone = overlay_file(tmp_path, "name,like,tray_response\nsilver,next-day,4 h\n", "alone.csv")
+    with pytest.raises(InputError, match=r"line 2, column tray_response.*or state tray_hands_on, too"):
+        spareopt.read_instance(cluster, overlays=[measured, alone])

@@ -91,6 +91,9 @@ def test_the_command_lists_filters_and_prints_json(store: Path) -> None:
     for row in everything.runs:
         (line,) = [line for line in text.stdout.splitlines() if line.startswith(row.run)]
         assert row.kind in line and row.status in line and row.written[:10] in line
+        assert (
+            row.value is None or row.unit is None or f" {row.unit} " in line
+        )  # numbers of several units in one column
     answer = run(str(store), "--sql", "SELECT status, count(*) AS n FROM runs GROUP BY 1 ORDER BY 1", "--json")
     document = RunQuery.model_validate_json(answer.stdout)
     assert (document.columns, document.rows) == (("status", "n"), (("done", 1), ("infeasible", 1), ("proven", 3)))

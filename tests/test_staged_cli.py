@@ -92,6 +92,7 @@ def test_each_ending_has_its_code(file: str, monkeypatch: pytest.MonkeyPatch) ->
         (["--from", "nope", "--quarter", "2028-Q1"], "nope: no such folder; expected a folder that holds staged.json"),
         (["--from", "plan", "--quarter", "2031-Q1"], "--quarter: expected a quarter of the instance's horizon"),
         (["--from", "plan", "--quarter", "soon"], "--quarter: expected a quarter such as \"2027-Q2\", got 'soon'"),
+        (["--from", "solved", "--quarter", "2028-Q1"], "solved: was written by spareopt solve; expected a folder that"),
         (["--from", "growing.yaml", "--quarter", "2028-Q1"], "is a file; expected a folder"),
         (["-o", "plan"], "already exists; name a new folder"),
         (["-o", "new", "--runs", "runs"], "-o does not go with --runs"),
@@ -103,6 +104,9 @@ def test_what_is_not_meant_is_refused_in_one_message(args: list[str], message: s
     """Proves that bad input ends with code 2, one message that says what was expected, and nothing written."""
     instance, plan = growing("goodput")
     spareopt.write_staged(plan, instance, "plan")
+    if "solved" in args:
+        kept = spareopt.read_instance("academic-1k")
+        spareopt.write_plan(spareopt.solve(kept, gap=0.01), kept, "solved")
     before = {path for path in Path().rglob("*")}
     result = run(file, *args)
     assert result.exit_code == 2 and message in " ".join(result.stderr.split())

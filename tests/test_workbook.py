@@ -468,6 +468,10 @@ def test_solve_and_workbook_write_the_same_bytes(site: Path, tmp_path: Path, mon
     assert Path("one.xlsx").read_bytes() == Path("two.xlsx").read_bytes()
     third = CliRunner().invoke(main, ["workbook", "plan", "-o", "three.xlsx", "--json"])
     assert third.exit_code == 0 and '"three.xlsx"' in third.output
+    fourth = CliRunner().invoke(main, ["workbook", "plan", "-o", "four.xlsx"])
+    command = fourth.output.partition("then: spareopt ")[2].split()  # what it tells to do next can be done
+    again = CliRunner().invoke(main, command)
+    assert fourth.exit_code == again.exit_code == 0, again.output
     plan = spareopt.read_plan("plan")
     for file in ("one.xlsx", "three.xlsx"):
         found = spareopt.read_instance(site, overlays=[file])

@@ -102,7 +102,7 @@ def _counts(axes: Any, found: tuple[Evenness, CountSpread] | None) -> None:
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("faults of a unit")
-    axes.set_ylabel("units")
+    axes.set_ylabel("units (logarithmic above 10)" if max(spread.histogram) > 10 else "units")
     axes.legend(frameon=False)
 
 

@@ -47,6 +47,7 @@ class Layers:
         if faults:
             self.faults += faults
             return
+        self._check_waits(data, overlay)
         for listed in ITEMS:
             for i, item in enumerate(getattr(overlay, listed)):
                 self._merge(data, overlay, listed, i, item)
@@ -190,6 +191,25 @@ class Layers:
             for stated in {found, inverse}:
                 self._state(_named(stated, data), _at(data, stated), overlay, place)
         self.applied.append(f"overlay {overlay.name}: {path}={value_text(value)}")
+
+    def _check_waits(self, data: dict[str, Any], overlay: Overlay) -> None:
+        """Refuse a response laid over a whole repair time of an earlier overlay: calibrated ones hold all waits."""
+        for item in overlay.repair_plans:
+            source = item.get(LIKE, item["name"])
+            for unit in ("tray", "rack"):
+                earlier = [stated for stated in self._stated if stated.path == ("repair_plans", source, unit)]
+                fields = {word: f"repair_plans.{item['name']}.{unit}.{word}" for word in ("off_crew", "hands_on")}
+                own = [field for field in fields.values() if field in overlay.overrides]
+                if not earlier or not own:
+                    continue
+                phases = _stands(data, f"repair_plans.{source}.{unit}.phases")
+                if phases or own == [fields["off_crew"]]:
+                    first = "give this file before that one" if LIKE in item else "give the offer a name of its own"
+                    message = (
+                        f"would be added to the {unit} repair time that overlay {earlier[-1].overlay.name} states for "
+                        f"{source!r}, and a calibrated one holds all waits; {first}"
+                    ) + ("" if phases else f", or state {unit}_hands_on, too")
+                    self.faults.append(overlay.fault(("overrides", own[0]), own[0], message))
 
     def _merge_intervals(self, data: dict[str, Any], overlay: Overlay) -> None:
         known = data.setdefault("intervals", {}) if overlay.intervals else {}

@@ -254,7 +254,9 @@ def _certificate(plan: StagedPlan) -> list[str]:
     c, n = plan.certificate, plan.candidates
     claim = "costs less than" if c.objective == "cost" else "gives more than"
     status = PROVEN if c.status == PROVEN else f"NOT PROVEN, {c.status}"
-    solved = "no MILP was needed" if not c.refinements else f"the MILP solved {counted(c.refinements, 'time')}"
+    solved = {0: "no MILP was needed", 1: "the MILP solved once"}.get(
+        c.refinements, f"the MILP solved {c.refinements:,} times"
+    )
     cut = f", {counted(c.plans_excluded, 'plan')} cut off by exact score" if c.plans_excluded else ""
     lines = [
         f"Certificate ({status}): no plan over these quarters that meets every limit in every quarter {claim} "
