@@ -1,18 +1,23 @@
-"""How long a log of ten million incidents takes to read, and how much memory: spareopt, and plain pandas beside it.
+"""How long ten million incidents take to calibrate, and how much memory; reading alone and plain pandas beside it.
 
-python benchmarks/incident_log.py [--rows N] [--way spareopt|pandas] [--format csv|csv.gz|parquet] [--keep FOLDER]
+python benchmarks/incident_log.py [--rows N] [--way calibrate|reading|pandas] [--format csv|csv.gz|parquet]
+  [--quoted] [--keep FOLDER]
 
 The log is made first: a row for each incident with unit, fault class, rack, zone, start, end and disposition, times in
-ISO 8601 with offsets, a hundredth of the rows dirty.  ``pandas`` reads the same file with read_csv, parses the times,
-drops duplicates and counts by fault class, which is what a script would do: no overlaps, no lines, no report.  Each way
-runs in a process of its own, so that its peak memory is its own.
+ISO 8601 with offsets, a hundredth of the rows dirty.  ``calibrate`` is the whole command, from the log to the overlay;
+``reading`` ends with the incidents.  ``pandas`` reads the same file with read_csv, parses the times, drops duplicates
+and counts by fault class, which is what a script would do: no overlaps, no lines, no report.  ``--quoted`` puts the
+fault classes in quotes, so that csv has to read the file.  Each way runs in a process of its own, so that its time of
+processor and its peak memory are its own.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import multiprocessing
 import resource
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -31,9 +36,10 @@ MAPPING = {
 }
 
 
-def write_log(path: Path, rows: int, seed: int = 0) -> dict[str, int]:
+def write_log(path: Path, rows: int, seed: int = 0, quoted: bool = False) -> dict[str, int]:
     """Write a log in pieces of half a million rows; how many rows were made wrong, by reason."""
     rng = np.random.default_rng(seed)
+    faults = np.char.add(np.char.add('"', FAULTS), '"') if quoted else FAULTS
     made = {"backwards": 0, "unknown unit": 0, "repeated": 0}
     with path.open("w", encoding="utf-8") as file:
         file.write("unit,fault_class,rack,zone,start,end,disposition\n")
@@ -47,7 +53,7 @@ def write_log(path: Path, rows: int, seed: int = 0) -> dict[str, int]:
             name = np.char.add("tray-", np.where(unknown, unit + UNITS, unit).astype(str))
             columns = (
                 name,
-                FAULTS[rng.integers(0, len(FAULTS), n)],
+                faults[rng.integers(0, len(faults), n)],
                 np.char.add("rack-", (unit // PER_RACK).astype(str)),
                 np.char.add("zone-", (unit // (UNITS // 4)).astype(str)),
                 np.char.add(start.astype(str), "Z"),
@@ -72,7 +78,22 @@ def write_fleet(path: Path) -> None:
             file.write(f"tray-{unit},tray,{place},2017-01-01T00:00Z,2026-12-30T00:00Z\n")
 
 
-def by_spareopt(log: str, fleet: str) -> None:
+def by_command(log: str, fleet: str) -> None:
+    """Calibrate: read, estimate, write the overlay."""
+    from spareopt.cli import main as command  # noqa: PLC0415
+
+    folder = Path(log).parent
+    (folder / "mapping.yaml").write_text(json.dumps(MAPPING), encoding="utf-8")  # JSON is YAML, too
+    (folder / "overlay.yaml").unlink(missing_ok=True)
+    files = [log, "--fleet", fleet, "--mapping", str(folder / "mapping.yaml"), "-o", str(folder / "overlay.yaml")]
+    sys.argv = ["spareopt", "calibrate", *files]
+    try:
+        command()
+    except SystemExit as ended:
+        assert not ended.code, ended
+
+
+def by_reading(log: str, fleet: str) -> None:
     """Read and report."""
     from spareopt.calibration.exclusions import exclusion_text  # noqa: PLC0415
     from spareopt.calibration.observation import read_observation  # noqa: PLC0415
@@ -99,6 +120,9 @@ def by_pandas(log: str, fleet: str) -> None:
     print(f"  {len(table):,} rows left, {table.groupby('fault_class').size().to_dict()}")
 
 
+WAYS = {"calibrate": by_command, "reading": by_reading, "pandas": by_pandas}
+
+
 def peak_gib() -> float:
     """The peak of this process's memory; ru_maxrss would be that of the process that started it, if that was larger."""
     status = Path("/proc/self/status")
@@ -111,7 +135,7 @@ def peak_gib() -> float:
 def measured(way: str, log: str, fleet: str) -> None:
     """Run one way; print its time and its peak of memory."""
     started, used = time.perf_counter(), time.process_time()
-    {"spareopt": by_spareopt, "pandas": by_pandas}[way](log, fleet)
+    WAYS[way](log, fleet)
     seconds, used = time.perf_counter() - started, time.process_time() - used
     peak = peak_gib()
     print(f"{way}: {seconds:.0f} s ({used:.0f} s of processor), peak {peak:.2f} GiB", flush=True)
@@ -121,15 +145,16 @@ def main() -> None:
     """Make the log and read it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=10_000_000)
-    parser.add_argument("--way", action="append", choices=["spareopt", "pandas"])
+    parser.add_argument("--way", action="append", choices=list(WAYS))
     parser.add_argument("--format", choices=["csv", "csv.gz", "parquet"], default="csv")
+    parser.add_argument("--quoted", action="store_true")
     parser.add_argument("--keep", type=Path, help="folder in which the log stays")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         log, fleet = folder / "log.csv", folder / "fleet.csv"
-        made = write_log(log, options.rows)
+        made = write_log(log, options.rows, quoted=options.quoted)
         write_fleet(fleet)
         if options.format == "csv.gz":
             import gzip  # noqa: PLC0415
@@ -144,7 +169,7 @@ def main() -> None:
             duckdb.sql(f"COPY (FROM read_csv('{log}')) TO '{folder / 'log.parquet'}'")
             log = folder / "log.parquet"
         print(f"{log.name}: {log.stat().st_size / 1e6:,.0f} MB; made wrong: {made}", flush=True)
-        for way in options.way or ["spareopt", "pandas"]:
+        for way in options.way or WAYS:
             if way == "pandas" and options.format == "parquet":
                 continue
             process = multiprocessing.get_context("spawn").Process(target=measured, args=(way, str(log), str(fleet)))

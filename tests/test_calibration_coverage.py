@@ -18,7 +18,7 @@ from spareopt.calibration.result import Calibration, Estimate
 from tests.incident_truth import CASES, RACKS, ZONES, Truth, observations
 
 CONFIDENCE, WINDOW_H, YOUNG_H = 0.95, 1 / 6, 2160.0
-FEW, MANY = 60, 200
+FEW, SOME, MANY = 40, 60, 200
 
 
 def calibrations(case: str, number: int) -> Iterator[Calibration]:
@@ -81,7 +81,7 @@ def check(case: str, number: int) -> None:
 
 
 def test_intervals_cover_with_everything_at_once() -> None:
-    """Proves all intervals on 60 logs of a site with bursts, lemons and three phases of repair.
+    """Proves all intervals on 40 logs of a site with bursts, lemons and three phases of repair.
 
     There Poisson's interval of the MTBF of trays holds the truth too seldom, as it must where units differ.
     """
@@ -116,9 +116,9 @@ def test_nothing_is_seen_that_is_not_there() -> None:
 def test_early_life_is_found() -> None:
     """Proves that a burn-in of four times the rate is seen in all of 60 logs, and the MTBF after it covered."""
     held = 0
-    for result in calibrations("burn-in", FEW):
+    for result in calibrations("burn-in", SOME):
         young = next(item for item in result.early_life if item.kind == "tray")
         assert young.p_value is not None and young.p_value < 0.01 and (young.ratio.low or 0) > 1
         mature = young.old_up_h / young.old_faults
         held += abs(mature / CASES["burn-in"].mtbf_h["tray"] - 1) < 3 / young.old_faults**0.5
-    assert held >= FEW - 1
+    assert held >= SOME - 1

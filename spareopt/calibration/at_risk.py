@@ -114,6 +114,6 @@ def per_unit(units: Units, unit: Integers) -> Floats:
     """Number of faults of each unit (n,), from the unit of each fault."""
     named = units.unit >= 0
     counts = np.zeros(len(units.unit))
-    codes = units.unit[named]  # sorted
-    counts[: len(codes)] = np.bincount(np.searchsorted(codes, unit), minlength=len(codes))
+    codes = units.unit[named]
+    counts[: len(codes)] = np.bincount(unit, minlength=int(codes.max(initial=-1)) + 1)[codes]
     return counts

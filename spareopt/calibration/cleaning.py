@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from spareopt.calibration.exclusions import Reason
 from spareopt.calibration.incidents import Absences, Fleet, Floats, Incidents, Integers
+from spareopt.calibration.sorting import sort_order
 
 MOST_HOURS_AWAY = 10 * 8766.0
 """h: an incident that starts or ends further from the observation has a wrong year, or a date that stands for none."""
@@ -53,7 +54,7 @@ def clean(rows: LogRows, fleet: Fleet, begin_h: float, end_h: float, merge: bool
     key = rows.unit * (rows.kind.max(initial=0) + 1) + rows.kind  # a unit and a kind; unit -1 gives keys of its own
     last = np.where(np.isnan(rows.end_h), np.inf, rows.end_h)
     order = np.flatnonzero(reason == 0)
-    order = order[np.lexsort((rows.line[order], rows.fault[order], last[order], rows.start_h[order], key[order]))]
+    order = order[sort_order((key[order], rows.start_h[order]), (last[order], rows.fault[order], rows.line[order]))]
     order = order[~_mark_duplicates(reason, order, key, rows.start_h, last, rows.fault)]
     order = order[~_mark_not_open(reason, order, key, rows.start_h, last)]
     key, start, until = key[order], rows.start_h[order], last[order]

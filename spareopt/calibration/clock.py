@@ -9,12 +9,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spareopt.calibration.byte_fields import Fields
 from spareopt.calibration.log_mapping import TableFormat
 from spareopt.calibration.log_times import (
     DATE_ONLY,
     MICROSECONDS_PER_HOUR,
     OK,
     UNREADABLE,
+    StampParts,
     Stamps,
     numbers,
     stamps,
@@ -35,9 +37,14 @@ class Moments(NamedTuple):
     """As in :mod:`spareopt.calibration.log_times`."""
 
 
-def moments(texts: Sequence[str], unit: str, layout: TableFormat) -> Moments:
-    """The times of texts that are written in a unit: hours, days, timestamps, epoch seconds or milliseconds."""
+def moments(texts: Sequence[str], unit: str, layout: TableFormat, parts: StampParts | None = None) -> Moments:
+    """The times of texts that are written in a unit: hours, days, timestamps, epoch seconds or milliseconds.
+
+    ``parts`` holds what is known of a file's timestamps from chunk to chunk; the times are the same without it.
+    """
     if unit == "timestamps":
+        if parts is not None and layout.time_format is None and isinstance(texts, Fields):
+            return Moments(*parts.stamps(texts))
         return Moments(*stamps(texts, layout.time_format))
     found = numbers(texts, layout.decimal)
     nowhere = np.zeros(len(texts), dtype=np.bool_)

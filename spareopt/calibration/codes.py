@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from spareopt.calibration.byte_fields import Fields, TextIndex
 from spareopt.calibration.log_times import NOTHING
 
 Codes = NDArray[np.int32]
@@ -21,6 +22,8 @@ class Coder(dict[str, int]):
     def __init__(self) -> None:
         super().__init__()
         self.names: list[str] = []
+        self._index = TextIndex()
+        self._of_text = np.zeros(0, dtype=np.int32)  # code of each text of the index
 
     def __missing__(self, text: str) -> int:
         name = text.strip()
@@ -36,7 +39,20 @@ class Coder(dict[str, int]):
 
     def codes(self, texts: Sequence[str]) -> Codes:
         """The numbers of names."""
+        if isinstance(texts, Fields):
+            return self._codes_of(texts)
         return np.fromiter(map(self.__getitem__, texts), dtype=np.int32, count=len(texts))
+
+    def _codes_of(self, fields: Fields) -> Codes:
+        """The numbers of names that stand in a file: only texts not seen before are looked at one by one."""
+        number, first = self._index.find(fields)
+        unseen = np.union1d(first, np.flatnonzero(number < 0))  # in the order of the file, in which names are numbered
+        codes = np.fromiter(map(self.__getitem__, fields.at(unseen)), dtype=np.int32, count=len(unseen))
+        self._of_text = np.append(self._of_text, codes[np.searchsorted(unseen, first)])
+        result: Codes = np.append(self._of_text, np.int32(-1))[number]
+        alone = number[unseen] < 0
+        result[unseen[alone]] = codes[alone]
+        return result
 
 
 def sorted_codes(names: Sequence[str], used: Iterable[NDArray[np.int64]]) -> tuple[tuple[str, ...], NDArray[np.int64]]:

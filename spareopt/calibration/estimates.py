@@ -69,7 +69,7 @@ class Studied(NamedTuple):
         """The incidents of one kind that count by themselves."""
         code = self.risk[kind].kind
         here = self.single.kind == code
-        return Incidents._make(column[here] for column in self.single)
+        return self.single if here.all() else Incidents._make(column[here] for column in self.single)
 
     @property
     def has_bursts(self) -> bool:

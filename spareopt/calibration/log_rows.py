@@ -13,7 +13,7 @@ from spareopt.calibration.clock import Moments, joined, moments
 from spareopt.calibration.codes import Coder, Codes
 from spareopt.calibration.incidents import SOFTWARE
 from spareopt.calibration.log_mapping import LOG_COLUMNS, LogMapping
-from spareopt.calibration.log_times import DATE_ONLY, UNREADABLE
+from spareopt.calibration.log_times import DATE_ONLY, UNREADABLE, StampParts
 from spareopt.calibration.table_columns import find_columns, time_unit
 from spareopt.calibration.text_tables import TextTable
 from spareopt.errors import Fault, InputError
@@ -57,6 +57,7 @@ def read_rows(
     ragged: list[tuple[int, str]] = []
     odd: dict[tuple[str, int], str] = {}
     still_open = frozenset(text.strip().lower() for text in mapping.open_ends)
+    parts_of_stamps = StampParts()
     read = 0
     for chunk in table.chunks([columns[role] for role in roles]):
         here = dict(zip(roles, chunk.columns, strict=True))
@@ -69,7 +70,7 @@ def read_rows(
             texts = here[role]
             if role == "end" and still_open:
                 texts = ["" if text.strip().lower() in still_open else text for text in texts]
-            found = moments(texts, unit_of_time, mapping)
+            found = moments(texts, unit_of_time, mapping, parts_of_stamps)
             found.state[found.state == DATE_ONLY] = UNREADABLE  # half a day's error is more than many a repair takes
             bad = np.flatnonzero(found.state == UNREADABLE)[: max(0, _TEXTS_KEPT - len(odd))]
             odd.update({(role, read + row): texts[row].strip() for row in bad.tolist()})

@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from spareopt import units
+from spareopt.calibration.byte_fields import Fields, TextIndex
 
 OK, EMPTY, UNREADABLE, DATE_ONLY, TWICE, NEVER = range(6)
 """What a text is: a time, nothing, no time, a date without a time of day, a local time that the clock shows twice (set
@@ -42,6 +43,8 @@ _STAMP = re.compile(
 _NUMBER = re.compile(units.NUMBER)
 _DECIMAL_COMMA = re.compile(r"[-+]?(?:\d{1,3}(?:\.\d{3})+|\d+)(?:,\d+)?(?:[eE][-+]?\d+)?")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ANY_DAY = "2000-01-01"
+_ANY_MIDNIGHT = (datetime(2000, 1, 1, tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 class Numbers(NamedTuple):
@@ -126,6 +129,68 @@ def stamps(texts: Sequence[str], form: str | None) -> Stamps:
         else:
             result.state[row] = UNREADABLE
     return result
+
+
+_NO_STAMP = Stamps(np.zeros(1, np.int64), np.zeros(1, np.bool_), np.full(1, UNREADABLE, np.int8))
+
+
+def _joined(*parts: Stamps) -> Stamps:
+    return Stamps(
+        np.concatenate([part.microseconds for part in parts]),
+        np.concatenate([part.local for part in parts]),
+        np.concatenate([part.state for part in parts]),
+    )
+
+
+def _taken(found: Stamps, rows: NDArray[np.int64] | slice) -> Stamps:
+    return Stamps(found.microseconds[rows], found.local[rows], found.state[rows])
+
+
+class _Part:
+    """A part of timestamps: what each text of it that follows a pattern adds to the whole."""
+
+    def __init__(self, pattern: str, before: str, after: str) -> None:
+        self._pattern, self._before, self._after = re.compile(pattern, re.ASCII | re.DOTALL), before, after
+        self._index = TextIndex(100_000)  # fractions of a second are too many to be worth it
+        self._known = _NO_STAMP  # the last one is that of -1
+
+    def of(self, fields: Fields) -> Stamps:
+        """What each field says within the day or on the day that the pattern leaves out."""
+        number, first = self._index.find(fields)
+        if len(first):
+            texts = fields.at(first, "replace")
+            found = stamps([self._before + text + self._after for text in texts], None)
+            fits = np.fromiter((self._pattern.fullmatch(text) is not None for text in texts), np.bool_, len(texts))
+            found.state[~fits] = UNREADABLE
+            self._known = _joined(_taken(self._known, slice(-1)), found, _NO_STAMP)
+        return _taken(self._known, number)
+
+
+class StampParts:
+    """Timestamps in ISO 8601 of the columns of a file, by their days, their times of day and what comes behind these.
+
+    Each different one is read once, by :func:`stamps`; that they add up holds for four digits of the year, two of all
+    else, and hours up to 23.  Every other timestamp is read as a whole.
+    """
+
+    def __init__(self) -> None:
+        self._day = _Part(r"\d{4}-\d\d-\d\d", "", "T00:00:00Z")
+        self._clock = _Part(r"[Tt ](?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d)?", _ANY_DAY, "")
+        self._rest = _Part(r".*", _ANY_DAY + "T00:00:00", "")
+
+    def stamps(self, fields: Fields) -> Stamps:
+        """The timestamps of a column, as :func:`stamps` finds them."""
+        parts = (self._day.of(fields.part(0, 10)), self._clock.of(fields.part(10, 19)), self._rest.of(fields.part(19)))
+        day, clock, rest = parts
+        result = Stamps(
+            day.microseconds + (clock.microseconds - _ANY_MIDNIGHT) + (rest.microseconds - _ANY_MIDNIGHT),
+            rest.local.copy(),
+            np.full(len(fields), OK, dtype=np.int8),
+        )
+        left = np.flatnonzero(np.any([part.state != OK for part in parts], axis=0))
+        single = stamps(fields.at(left), None)
+        result.microseconds[left], result.local[left], result.state[left] = single
+        return result
 
 
 def _stamp(text: str) -> tuple[int, bool, int]:

@@ -34,6 +34,7 @@ from spareopt.calibration.log_rows import NAMES, read_rows
 from spareopt.calibration.log_times import EMPTY, NEVER, TWICE, UNREADABLE
 from spareopt.calibration.oddities import oddities
 from spareopt.calibration.service import down_hours, service_hours
+from spareopt.calibration.sorting import sort_order
 from spareopt.calibration.table_columns import ABSOLUTE
 from spareopt.calibration.text_tables import open_table, sha256
 from spareopt.calibration.unit_kinds import EXCLUDED, UNKNOWN, kinds_of_rows
@@ -315,8 +316,9 @@ def _named(coders: dict[str, Coder], cleaned: Cleaned, fleet: Fleet) -> tuple[Na
         zone=zone[incidents.zone],
         disposition=disposition[incidents.disposition],
     )
-    by_start = np.lexsort(
-        (incidents.line, incidents.fault, incidents.until_h, incidents.unit, incidents.kind, incidents.start_h)
+    by_start = sort_order(
+        (incidents.start_h,),
+        (incidents.kind, incidents.unit, incidents.until_h, incidents.fault, incidents.line),
     )
     absences = absences._replace(unit=unit[absences.unit], kind=kind[absences.kind])
     by_unit = np.lexsort((absences.start_h, absences.unit, absences.kind))

@@ -1,7 +1,8 @@
 """Tables of a file as columns of texts, with the line of every row: CSV (plain or gzip), Parquet, Excel workbooks.
 
-Nothing is typed here: "007", "1,5" and "2027-03-28 02:30" reach the reader as the file has them.  Text files go through
-the standard library's csv, which knows the line of every record, also where fields hold line breaks.
+Nothing is typed here: "007", "1,5" and "2027-03-28 02:30" reach the reader as the file has them.  Text files are read
+in blocks of lines as long as they hold no quotes, and from there on by the standard library's csv, which knows the line
+of every record, also where fields hold line breaks.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spareopt.calibration.log_mapping import TableFormat
+from spareopt.calibration.plain_text import ENCODINGS, Lines, Place, plain_lines
 from spareopt.errors import Fault, InputError
 from spareopt.yaml_source import brief
 
@@ -99,9 +101,11 @@ def _csv(path: Path, label: str, layout: TableFormat, place: str, compressed: bo
     csv.field_size_limit(_LONGEST_FIELD)
     encoding = "utf-8-sig" if layout.encoding == "utf-8" else layout.encoding
 
+    def opened_bytes() -> Any:
+        return gzip.open(path, "rb") if compressed else path.open("rb")
+
     def opened() -> IO[str]:
-        raw: Any = gzip.open(path, "rb") if compressed else path.open("rb")  # noqa: SIM115
-        return io.TextIOWrapper(raw, encoding=encoding, newline="")
+        return io.TextIOWrapper(opened_bytes(), encoding=encoding, newline="")
 
     with opened() as file, _told(label, layout, place, lambda: 1):
         for _ in range(layout.header_line - 1):
@@ -117,16 +121,44 @@ def _csv(path: Path, label: str, layout: TableFormat, place: str, compressed: bo
         raise _refusal(label, message, f"{place}header_line", layout.header_line)
 
     def chunks(wanted: Sequence[int]) -> Iterator[Chunk]:
-        with opened() as file:
-            for _ in range(last_of_header):
-                file.readline()
+        begin: Place | None = None
+        if layout.encoding in ENCODINGS:
+            with opened_bytes() as raw, _told(label, layout, place, lambda: last_of_header):
+                above = [raw.readline() for _ in range(last_of_header)]
+                begin = Place(sum(map(len, above)), last_of_header + 1)
+                if any(line.count(b"\r") != line.count(b"\r\n") for line in above):
+                    begin = None  # lines that end in another way were counted
+                else:
+                    found: Lines | Place
+                    for found in plain_lines(
+                        raw, begin, separator, wanted, len(header), layout.encoding, _LONGEST_FIELD
+                    ):
+                        if isinstance(found, Place):
+                            begin = found
+                            break
+                        yield _as_chunk(found, len(header))
+                    else:
+                        return
+        yield from parsed(wanted, begin)
+
+    def parsed(wanted: Sequence[int], begin: Place | None) -> Iterator[Chunk]:
+        """The rows from a place on, or from the first below the header, by csv."""
+        with opened_bytes() as raw:
+            if begin is not None:
+                raw.seek(begin.offset)
+            stated = encoding if begin is None or begin.offset == 0 else layout.encoding
+            file = io.TextIOWrapper(raw, encoding=stated, newline="")
+            above = last_of_header if begin is None else begin.line - 1
+            if begin is None:
+                for _ in range(above):
+                    file.readline()
             reader = csv.reader(file, delimiter=separator, strict=True)
-            with _told(label, layout, place, lambda: last_of_header + reader.line_num):
+            with _told(label, layout, place, lambda: above + reader.line_num):
                 while True:
                     with _no_search_for_cycles():
-                        first = last_of_header + reader.line_num + 1
+                        first = above + reader.line_num + 1
                         rows = list(itertools.islice(reader, ROWS_AT_ONCE))
-                        lines = _lines(rows, first, last_of_header + reader.line_num)
+                        lines = _lines(rows, first, above + reader.line_num)
                         chunk = _chunk(lines, rows, wanted, len(header)) if rows else None
                         del rows
                     if chunk is None:
@@ -164,19 +196,28 @@ def _most_frequent(header: str) -> str:
 def _chunk(lines: NDArray[np.int64], rows: Sequence[Sequence[str]], wanted: Sequence[int], fields: int) -> Chunk:
     """Rows as columns; empty ones are left out, and those that do not fit the header are told apart."""
     ragged: list[tuple[int, str, Sequence[str]]] = []
-    if set(map(len, rows)) != {fields} or not all(map(any, rows)):
+    if set(map(len, rows)) != {fields} or not all(map(str.strip, map("".join, rows))):
         kept, kept_lines = [], []
         for line, row in zip(lines.tolist(), rows, strict=True):
             if not any(field.strip() for field in row):
                 continue
             if len(row) < fields or any(field.strip() for field in row[fields:]):
-                ragged.append((line, f"{len(row)} fields, the header {fields}", row))
+                ragged.append((line, _misfit(row, fields), row))
                 continue
             kept.append(row)
             kept_lines.append(line)
         rows, lines = kept, np.array(kept_lines, dtype=np.int64)
     columns = list(zip(*rows, strict=False)) or [()] * fields  # not strict: rows may have empty fields too many
     return Chunk(lines, [columns[column] for column in wanted], ragged)
+
+
+def _as_chunk(found: Lines, fields: int) -> Chunk:
+    """Rows of plain lines as rows of any table."""
+    return Chunk(found.line, [*found.columns], [(line, _misfit(row, fields), row) for line, row in found.ragged])
+
+
+def _misfit(row: Sequence[str], fields: int) -> str:
+    return f"{len(row)} fields, the header {fields}"
 
 
 @contextmanager
