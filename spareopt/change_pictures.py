@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from spareopt.change_text import amount, measure_name, short_names, signed
-from spareopt.pictures import PALETTE, STYLE, save
+from spareopt.pictures import BLUE, GREY, LINES, ORANGE, STYLE, save
 from spareopt.plan_changes import PlanChange
-
-BLUE, ORANGE, GREY = PALETTE[5], PALETTE[1], "#6b7280"
-LINES: Any = {"axes.spines.top": False, "axes.spines.right": False}
 
 
 def draw_waterfall(change: PlanChange, path: Path) -> None:

@@ -8,15 +8,9 @@ from typing import Any
 from spareopt import units
 from spareopt.efficient import Frontier
 from spareopt.exposure import Tornado, TornadoBar
-from spareopt.pictures import PALETTE, STYLE, save
+from spareopt.pictures import BLUE, GREY, GRID, ORANGE, STYLE, save
 
-ORANGE, BLUE = PALETTE[1], PALETTE[5]
-GREY = "#6b7280"
 LISTS = ("designs", "zones", "repair_plans", "checkpoint_plans")
-LINES: Any = {
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
-    "axes.axisbelow": True,
-}  # fmt: skip
 
 
 def draw_frontier(result: Frontier, path: Path) -> None:
@@ -126,7 +120,7 @@ def _draw(path: Path, size: tuple[float, float], fill: Any) -> None:
     import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with mpl.rc_context(STYLE | LINES):
+    with mpl.rc_context(STYLE | GRID):
         figure = Figure(figsize=size, layout="constrained")
         fill(figure)
         save(figure, path)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from pydantic import Field, ValidationError
 
 from spareopt.errors import Fault, InputError
 from spareopt.folders import fingerprint, fingerprints, json_text, write_folder
 from spareopt.instance import Instance
-from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN
+from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus, Provenance
 from spareopt.record import Result
 
 MANIFEST, INSTANCE = "manifest.json", "instance.json"
@@ -59,6 +59,41 @@ class Manifest(Result):
     """By phase, as far as they were measured."""
     sha256: dict[str, str] = Field(default_factory=dict)
     """Of each file of the folder, by its path, but for those that hold times."""
+
+
+class _Proof(Protocol):
+    """What every certificate says."""
+
+    @property
+    def status(self) -> ProofStatus: ...
+    @property
+    def unit(self) -> str: ...
+    @property
+    def value(self) -> float: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+
+
+def manifest_of_plan(kind: str, result: str, made: Provenance, proof: _Proof, objective: str) -> Manifest:
+    """The manifest of a plan with its proof, as far as it is known before the folder is written."""
+    return Manifest(
+        kind=kind,
+        result=result,
+        instance=made.instance,
+        input_hash=made.input_hash,
+        applied=made.applied,
+        options=made.options,
+        seed=made.seed,
+        versions=made.versions,
+        status=proof.status,
+        objective=objective,
+        unit=proof.unit,
+        value=proof.value,
+        bound=proof.bound,
+        gap=proof.gap,
+    )
 
 
 def write_run(

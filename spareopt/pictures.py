@@ -18,6 +18,8 @@ PALETTE = (
     "#DDCC77", "#882255", "#44AA99", "#332288",
 )  # fmt: skip
 """Eight of Okabe and Ito (2008), which colour-blind readers tell apart, four more of Tol; then letters must do."""
+BLUE, ORANGE, GREEN, GREY = PALETTE[5], PALETTE[1], PALETTE[2], "#6b7280"
+"""What most pictures take."""
 STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 9.0,
@@ -27,6 +29,10 @@ STYLE: Any = {
     "svg.hashsalt": "spareopt",
     "svg.fonttype": "path",
 }
+LINES: Any = {"axes.spines.top": False, "axes.spines.right": False}
+"""For what is read along its axes."""
+GRID: Any = LINES | {"axes.grid": True, "grid.color": "#e5e7eb", "axes.axisbelow": True}
+"""The same, for what is read off a grid."""
 
 
 def can_draw() -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from spareopt.folders import json_text, read_result
 from spareopt.instance import Instance
-from spareopt.manifest import Manifest, write_run
+from spareopt.manifest import manifest_of_plan, write_run
 from spareopt.robust import RobustComparison
 
 ROBUST, DECISIONS, TABLE = "robust.json", "decisions.json", "regret.csv"
@@ -19,8 +19,7 @@ def write_robust(
     """Write a folder of a robust plan; it appears complete or not at all.
 
     ``decisions.json`` is a plan file for ``spareopt evaluate`` and others; ``seconds``, by phase, are told in the
-    manifest.  Raises InputError where something stands
-    there already.
+    manifest.  Raises InputError where something stands there.
     """
 
     def fill(whole: Path) -> None:
@@ -30,22 +29,9 @@ def write_robust(
         comparison.table().to_csv(whole / TABLE, index=False)
 
     certificate, made = comparison.plan.certificate, comparison.plan.provenance
-    manifest = Manifest(
-        kind="robust",
-        result=ROBUST,
-        instance=made.instance,
-        input_hash=made.input_hash,
-        applied=made.applied,
-        options={**made.options, "criterion": certificate.criterion, "alpha": comparison.alpha},
-        seed=made.seed,
-        versions=made.versions,
-        status=certificate.status,
-        objective=f"{certificate.criterion} goodput",
-        unit=certificate.unit,
-        value=certificate.value,
-        bound=certificate.bound,
-        gap=certificate.gap,
-    )
+    asked = {"criterion": certificate.criterion, "alpha": comparison.alpha}
+    made = made.model_copy(update={"options": made.options | asked})
+    manifest = manifest_of_plan("robust", ROBUST, made, certificate, f"{certificate.criterion} goodput")
     return write_run(folder, manifest, instance, fill, seconds)
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import pandas as pd
 
@@ -15,7 +15,7 @@ from spareopt.candidates import DECISIONS
 from spareopt.errors import Fault, InputError
 from spareopt.folders import read_result
 from spareopt.instance import Instance, hash_of
-from spareopt.manifest import INSTANCE, Manifest, read_manifest, write_run
+from spareopt.manifest import INSTANCE, manifest_of_plan, read_manifest, write_run
 from spareopt.plan import Audit, Plan, Provenance
 from spareopt.reading import read_instance
 
@@ -24,23 +24,8 @@ PLAN = "plan.json"
 
 def write_plan(plan: Plan, instance: Instance, folder: str | Path) -> Path:
     """Write a plan folder; it appears complete or not at all.  Raises InputError where something stands there."""
-    certificate, made = plan.certificate, plan.provenance
-    manifest = Manifest(
-        kind="solve",
-        result=PLAN,
-        instance=made.instance,
-        input_hash=made.input_hash,
-        applied=made.applied,
-        options=made.options,
-        seed=made.seed,
-        versions=made.versions,
-        status=certificate.status,
-        objective=certificate.objective,
-        unit=certificate.unit,
-        value=certificate.value,
-        bound=certificate.bound,
-        gap=certificate.gap,
-    )
+    certificate = plan.certificate
+    manifest = manifest_of_plan("solve", PLAN, plan.provenance, certificate, certificate.objective)
     seconds = {} if plan.audit is None else plan.audit.seconds
     return write_run(folder, manifest, instance, lambda whole: _write_files(plan, instance, whole), seconds)
 
@@ -70,10 +55,16 @@ def _write_audit(audit: Audit, instance: Instance, folder: Path) -> None:
     table[kept].drop(columns="dominated_by").to_csv(folder / "candidates.csv", index=False)
     columns = ["candidate", "dominated_by", *DECISIONS]
     table.loc[~kept, columns].to_csv(folder / "dominated.csv", index=False)
-    if audit.model is not None:  # None where the linear relaxation alone closed the gap: there was no MILP
+    write_model(audit.model, audit.log, folder)
+
+
+def write_model(model: Any, log: str, folder: Path) -> None:
+    """Write the last MILP as ``model.lp``, unless it is None, and the solver's log: there is none where the linear
+    relaxation alone closed the gap."""
+    if model is not None:
         with redirect_stdout(io.StringIO()):
-            audit.model.write(str(folder / "model.lp"), io_options={"symbolic_solver_labels": True})
-    (folder / "solver.log").write_text(audit.log, encoding="utf-8")
+            model.write(str(folder / "model.lp"), io_options={"symbolic_solver_labels": True})
+    (folder / "solver.log").write_text(log, encoding="utf-8")
 
 
 def read_plan(source: str | Path) -> Plan:

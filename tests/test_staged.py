@@ -321,7 +321,6 @@ def test_golden_lp(name: str, tmp_path: Path) -> None:
 @pytest.mark.heavy
 @pytest.mark.parametrize("scenario", ["eight-quarters", "four-quarters-cost"])
 def test_quarters_of_the_large_instance(scenario: str) -> None:
-    """Proves that eight quarters of 4 zones of 256 racks with young racks are proven to 1e-3, and
-    four at least cost."""
+    """Proves that eight quarters of 4 zones of 256 racks are proven to 1e-3, and four at least cost."""
     plan = spareopt.solve_staged(spareopt.read_instance("gb200-4x256", scenarios=[scenario]))
     assert plan.certificate.status == "proven" and plan.certificate.gap <= 1e-3

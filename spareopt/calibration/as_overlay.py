@@ -126,9 +126,7 @@ def _made(
         overrides=draft.overrides,
         intervals=draft.intervals,
         scenarios=draft.scenarios,
-    )
-    if faults := overlay.faults():
-        raise InputError(overlay.label, faults)
+    ).checked()
     if instance is not None:
         _check(overlay, instance)
     return overlay, draft.comments

@@ -8,13 +8,8 @@ from typing import Any
 import numpy as np
 
 from spareopt.calibration.result import Calibration, CountSpread, Evenness, RepairTimes
-from spareopt.pictures import PALETTE, STYLE, save
+from spareopt.pictures import BLUE, GREEN, GREY, GRID, ORANGE, STYLE, save
 
-BLUE, ORANGE, GREEN, GREY = PALETTE[5], PALETTE[1], PALETTE[2], "#6b7280"
-LINES: Any = {
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.color": "#e5e7eb",
-    "axes.axisbelow": True,
-}  # fmt: skip
 MOST_ROWS = 14
 _TICKS = (0, 2, 4, 6, 8, *(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5)))
 KINDS_DRAWN = 3  # of repair times and months
@@ -25,7 +20,7 @@ def draw_calibration(result: Calibration, path: Path) -> None:
     import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
-    with mpl.rc_context(STYLE | LINES):
+    with mpl.rc_context(STYLE | GRID):
         figure = Figure(figsize=(10.0, 7.6), layout="constrained")
         (rates, repairs), (counts, months) = figure.subplots(2, 2)
         _rates(rates, result)

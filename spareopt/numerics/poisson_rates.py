@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spareopt.numerics.shares import share_interval
+
 Floats = NDArray[np.float64]
 
 
@@ -76,14 +78,10 @@ def rate_ratio(first: int, time_first: float, second: int, time_second: float, c
 
     NaN where nothing was counted at all or a time is 0.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415
-
     if first + second == 0 or time_first <= 0 or time_second <= 0:
         return Bounds(nan, nan, nan)
-    tail, scale = (1.0 - confidence) / 2.0, time_second / time_first
-    low = betaincinv(first, second + 1, tail) if first else 0.0
-    high = betaincinv(first + 1, second, 1.0 - tail) if second else 1.0
-    odds = [float(p / (1.0 - p)) if p < 1.0 else inf for p in (low, high)]
+    scale = time_second / time_first
+    odds = [p / (1.0 - p) if p < 1.0 else inf for p in share_interval(first, second, confidence)]
     return Bounds(first / second * scale if second else inf, odds[0] * scale, odds[1] * scale)
 
 

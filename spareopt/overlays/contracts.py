@@ -96,9 +96,7 @@ def read_contracts(path: Path) -> Overlay:
         overrides=overrides,
         repair_plans=tuple(plans),
     ).placed(Origin(label, lines, columns))
-    if bad := overlay.faults():
-        raise InputError(label, bad)
-    return overlay
+    return overlay.checked()
 
 
 def _terms(cells: Cells) -> dict[str, Any]:

@@ -107,6 +107,12 @@ class Overlay(BaseModel):
         """What is wrong with its items whatever the instance: names that miss or repeat, and unknown fields."""
         return [fault for listed in ITEMS for fault in self._item_faults(listed)]
 
+    def checked(self) -> Overlay:
+        """The same overlay.  Raises InputError, under the overlay's label, where it has faults."""
+        if faults := self.faults():
+            raise InputError(self.label, faults)
+        return self
+
     def _item_faults(self, listed: str) -> list[Fault]:
         faults: list[Fault] = []
         names: list[str] = []
@@ -155,9 +161,7 @@ def overlay_from(data: Mapping[str, Any], origin: Origin) -> Overlay:
         raise InputError(origin.file, validation_faults(error, data, data, lines, Overlay)) from None
     except RecursionError:
         raise InputError(origin.file, [Fault("", "is nested too deep")]) from None
-    if faults := result.faults():
-        raise InputError(origin.file, faults)
-    return result
+    return result.checked()
 
 
 def write_overlay(overlay: Overlay, path: str | Path) -> None:
@@ -165,9 +169,7 @@ def write_overlay(overlay: Overlay, path: str | Path) -> None:
 
     Raises InputError where something stands there, it can't be written, or the overlay has faults.
     """
-    if faults := overlay.faults():
-        raise InputError(overlay.label, faults)
-    write_new_file(path, overlay_text(overlay))
+    write_new_file(path, overlay_text(overlay.checked()))
 
 
 def overlay_text(overlay: Overlay) -> str:

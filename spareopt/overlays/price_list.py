@@ -101,9 +101,7 @@ def read_price_list(path: Path) -> Overlay:
         overrides=overrides,
         designs=tuple(designs),
     ).placed(Origin(label, lines, columns))
-    if bad := overlay.faults():
-        raise InputError(label, bad)
-    return overlay
+    return overlay.checked()
 
 
 def _name(cells: Cells, row: Row, item: str, seen: dict[tuple[str, str], int], faults: list[Fault]) -> str | None:

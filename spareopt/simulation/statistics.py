@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr, betaincinv, stdtrit
+from scipy.special import bdtr, stdtrit
 
+from spareopt.numerics.shares import share_interval
 from spareopt.record import Frozen
 
 Floats = NDArray[np.float64]
@@ -158,9 +159,7 @@ def clustered_share(hits: ArrayLike, sizes: ArrayLike, confidence: float = CONFI
     else:
         n = min(values, p * (1.0 - p) / ratio.standard_error**2) if ratio.standard_error else values
         n *= (student(confidence, int(values)) / student(confidence, clusters)) ** 2
-    miss = (1.0 - confidence) / 2.0
-    low = float(betaincinv(p * n, n - p * n + 1.0, miss)) if p > 0 else 0.0
-    high = float(betaincinv(p * n + 1.0, n - p * n, 1.0 - miss)) if p < 1 else 1.0
+    low, high = share_interval(p * n, n - p * n, confidence)
     return ClusteredShare(share=ratio.model_copy(update={"low": low, "high": high}), effective=n)
 
 

@@ -9,15 +9,12 @@ from typing import Any
 from spareopt import units
 from spareopt.horizon import Horizon
 from spareopt.instance import Instance
-from spareopt.pictures import PALETTE, STYLE, save
+from spareopt.pictures import BLUE, GREEN, GRID, ORANGE, PALETTE, STYLE, save
 from spareopt.staging.plan import StagedPlan
 from spareopt.staging.quarters import quarter_instance, target_of
 
-BLUE, ORANGE, LIGHT, GREEN = PALETTE[5], PALETTE[1], PALETTE[0], PALETTE[2]
-LINES: Any = {
-    "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.grid.axis": "y",
-    "grid.color": "#e5e7eb", "axes.axisbelow": True,
-}  # fmt: skip
+LIGHT = PALETTE[0]
+ACROSS: Any = GRID | {"axes.grid.axis": "y"}
 MOST_LABELS = 8
 
 
@@ -28,7 +25,7 @@ def draw_staged(plan: StagedPlan, instance: Instance, path: Path) -> None:
 
     horizon = instance.horizon
     assert horizon is not None
-    with mpl.rc_context(STYLE | LINES):
+    with mpl.rc_context(STYLE | ACROSS):
         figure = Figure(figsize=(9.0, 6.2), layout="constrained")
         (racks, goodput), (money, power) = figure.subplots(2, 2)
         _racks(plan, racks)

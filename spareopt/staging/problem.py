@@ -16,7 +16,7 @@ from spareopt.building import Site, site_of
 from spareopt.candidates import Candidates, check_model, energy_cost_per_kw_year
 from spareopt.clock import Clock
 from spareopt.errors import InfeasibleError
-from spareopt.horizon import HOURS_PER_QUARTER, Horizon
+from spareopt.horizon import Horizon
 from spareopt.instance import Instance
 from spareopt.limits import rounding
 from spareopt.numerics.recovery import RecoveryScheme
@@ -460,8 +460,3 @@ def _columns(
         whole,
     )
     return Columns(problem, place, built)
-
-
-def useful_hours(weights: tuple[float, ...], goodputs: list[float]) -> float:
-    """Discounted useful GPU-hours of the goodput of every quarter."""
-    return fsum(w * HOURS_PER_QUARTER * g for w, g in zip(weights, goodputs, strict=True))

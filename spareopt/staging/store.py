@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
-from contextlib import redirect_stdout
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 
+from spareopt.evaluation import Evaluation
 from spareopt.folders import read_result
 from spareopt.instance import Instance
-from spareopt.manifest import Manifest, write_run
+from spareopt.manifest import manifest_of_plan, write_run
 from spareopt.pictures import can_draw
 from spareopt.staging.picture import draw_staged
 from spareopt.staging.plan import StagedPlan
-from spareopt.store import read_with_instance
+from spareopt.store import read_with_instance, write_model
 
 STAGED, PICTURE = "staged.json", "quarters.svg"
 
@@ -25,23 +25,8 @@ def write_staged(plan: StagedPlan, instance: Instance, folder: str | Path) -> Pa
     The picture needs matplotlib and is left out without it; the model and the log are those of a plan solved in this
     process.  Raises InputError where something stands there.
     """
-    certificate, made = plan.certificate, plan.provenance
-    manifest = Manifest(
-        kind="staged",
-        result=STAGED,
-        instance=made.instance,
-        input_hash=made.input_hash,
-        applied=made.applied,
-        options=made.options,
-        seed=made.seed,
-        versions=made.versions,
-        status=certificate.status,
-        objective=f"staged {certificate.objective}",
-        unit=certificate.unit,
-        value=certificate.value,
-        bound=certificate.bound,
-        gap=certificate.gap,
-    )
+    certificate = plan.certificate
+    manifest = manifest_of_plan("staged", STAGED, plan.provenance, certificate, f"staged {certificate.objective}")
     seconds = {} if plan.audit is None else {"total": plan.audit.seconds}
     return write_run(folder, manifest, instance, lambda whole: _write_files(plan, instance, whole), seconds)
 
@@ -55,13 +40,8 @@ def _write_files(plan: StagedPlan, instance: Instance, folder: Path) -> None:
     limits_table(plan).to_csv(folder / "limits.csv", index=False)
     if can_draw():
         draw_staged(plan, instance, folder / PICTURE)
-    audit = plan.audit
-    if audit is None:
-        return
-    if audit.model is not None:  # None where the bound closed the gap without a MILP
-        with redirect_stdout(io.StringIO()):
-            audit.model.write(str(folder / "model.lp"), io_options={"symbolic_solver_labels": True})
-    (folder / "solver.log").write_text(audit.log, encoding="utf-8")
+    if plan.audit is not None:
+        write_model(plan.audit.model, plan.audit.log, folder)
 
 
 def purchases_table(plan: StagedPlan, instance: Instance) -> pd.DataFrame:
@@ -81,22 +61,22 @@ def purchases_table(plan: StagedPlan, instance: Instance) -> pd.DataFrame:
 
 def losses_table(plan: StagedPlan) -> pd.DataFrame:
     """A row for each quarter in which the job runs and each loss: the share of all GPU-hours and the GPUs it is."""
-    tables = [
-        quarter.evaluation.losses_table().assign(quarter=quarter.quarter)
-        for quarter in plan.score.quarters
-        if quarter.evaluation is not None
-    ]
-    return pd.concat(tables, ignore_index=True)[["quarter", "loss", "share", "gpus"]]
+    return _by_quarter(plan, Evaluation.losses_table)[["quarter", "loss", "share", "gpus"]]
 
 
 def limits_table(plan: StagedPlan) -> pd.DataFrame:
     """A row for each quarter in which the job runs and each limit: where the plan stands and how much is left."""
+    return _by_quarter(plan, Evaluation.limits_table)[["quarter", "limit", "unit", "sense", "value", "bound", "slack"]]
+
+
+def _by_quarter(plan: StagedPlan, table: Callable[[Evaluation], pd.DataFrame]) -> pd.DataFrame:
+    """A table of the evaluation of every quarter in which the job runs, below each other."""
     tables = [
-        quarter.evaluation.limits_table().assign(quarter=quarter.quarter)
+        table(quarter.evaluation).assign(quarter=quarter.quarter)
         for quarter in plan.score.quarters
         if quarter.evaluation is not None
     ]
-    return pd.concat(tables, ignore_index=True)[["quarter", "limit", "unit", "sense", "value", "bound", "slack"]]
+    return pd.concat(tables, ignore_index=True)
 
 
 def read_staged(source: str | Path) -> StagedPlan:
