@@ -503,8 +503,8 @@ def test_what_can_not_be_written_is_refused(
     spareopt.write_plan(a_plan(instance), instance, "plan")
     shutil.copytree("plan", "mixed")
     other = spareopt.read_instance("tpu-like", overrides={"limits.floor": 2000})
-    shutil.rmtree("mixed")
-    spareopt.write_plan(a_plan(instance), other, "mixed")
+    spareopt.write_plan(a_plan(other), other, "other")  # a folder of a plan and another instance is never written
+    shutil.copy("other/instance.json", "mixed/instance.json")
     Path("lone").mkdir()
     shutil.copy("plan/plan.json", "lone/plan.json")
     Path("there.xlsx").write_text("mine", encoding="utf-8")
