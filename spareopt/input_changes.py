@@ -27,7 +27,7 @@ CAUSES = {
 """The groups of fields that may be why a plan changes, in the order in which they are named and put in place."""
 NO_EFFECT = "no_effect"
 """The cause of what no objective, goodput or cost depends on."""
-_WITHOUT_EFFECT = ("schema_version", "name", "description", "notes", "currency", "job")
+_WITHOUT_EFFECT = ("schema_version", "name", "description", "notes", "currency", "job", "horizon")
 _NAMED = ("zones", "designs", "repair_plans", "checkpoint_plans", "domains", "bursts")
 _NUMBER = re.compile(rf"\s*({units.NUMBER})(?![\d.])\s*(.*)", re.DOTALL)
 _INVERSES = (("mtbf", "rate"), ("rate", "mtbf"))

@@ -96,7 +96,7 @@ AXES = {
 
 
 @given(st.fixed_dictionaries({}, optional={path: values for path, (_, values) in AXES.items()}))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_shares_sum_to_the_change_whatever_moved(overrides: dict[str, Any]) -> None:
     """Proves that rates, prices, caps and choices, moved at random, share the change without a rest."""
     before = tiny()
@@ -282,7 +282,9 @@ def test_what_belongs_together_needs_no_putting_together() -> None:
     assert separated.at(2).failures.rack is None and separated.at(2).repair_plans[1].crew_cost == 1e5
 
 
-@pytest.mark.parametrize("name", ["academic-1k", "gb200-4x256", "power-capped-20mw"])
+@pytest.mark.parametrize(
+    "name", ["academic-1k", "power-capped-20mw", pytest.param("gb200-4x256", marks=pytest.mark.heavy)]
+)
 def test_each_scenario_is_reached_by_its_differences_through_valid_instances(name: str) -> None:
     """Proves that the differences of each scenario put in place are the scenario, and all sets of causes are valid."""
     before = read_instance(name)
@@ -317,6 +319,7 @@ def test_every_field_has_a_cause() -> None:
     """Proves that no field of an instance is forgotten: a new one must be given a cause."""
     data = tiny().resolved()
     without = {"schema_version", "name", "description", "notes", "currency", "job", "scenarios", "intervals"}
+    without |= {"horizon"}  # that of staged plans; those compared here are of one period
     for name in Instance.model_fields:
         inside = SitePower.model_fields if name == "power" else {"any": None}
         for field in inside:

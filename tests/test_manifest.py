@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sweep": ("--over", AXIS),
 }
 SETTING = ("--set", "power.pue=1.25")
+SLOW = ("marginal", "frontier")  # written as tornados are
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=pytest.mark.heavy) if kind == "marginal" else kind for kind in COMMANDS]
+    "kind", [pytest.param(kind, marks=pytest.mark.heavy) if kind in SLOW else kind for kind in COMMANDS]
 )
 def test_every_folder_has_one_kind_of_manifest(kind: str, plan: Path, tmp_path: Path) -> None:
     """Proves that each command's folder names its question and its result, holds its instance, and hashes every file.
