@@ -248,7 +248,8 @@ def _check_kinds(log: ClockedLog, fleet: Fleet, kind: Integers, reason: Reasons)
             for i in np.argsort(-rows, kind="stable")[:MOST_TOLD].tolist()
         ]
         more = f" and {len(found) - MOST_TOLD} more" if len(found) > MOST_TOLD else ""
-        message = f"expected what these are faults of ({kinds}, {SOFTWARE} or {EXCLUDE}), got {', '.join(told)}{more}; "
+        choices = ", ".join(dict.fromkeys([*kinds.split(", "), SOFTWARE]))
+        message = f"expected what these are faults of ({choices} or {EXCLUDE}), got {', '.join(told)}{more}; "
         message += "state `kinds: {word: kind}` or `default_kind` in the mapping"
         faults.append(Fault(column, message, int(log.rows.line[unknown[0]])))
     missing = np.setdiff1d(np.unique(kind[left & (kind >= 0)]), fleet.kind)
