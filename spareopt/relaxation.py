@@ -230,12 +230,45 @@ class Refinement:
         return Energy(factor, exponent, problem.terms.site_up[1], _edges_of(pieces), self._closed(pieces))
 
 
+ROOM = 1e-9
+"""Of a logarithm, for rounding: nearer than this to each other, two values of ln goodput are the same."""
+
+
+def sharpen(
+    refinements: list[Refinement], points: list[list[float]], cases: Iterable[tuple[int, Problem, Outcome]], weigh: bool
+) -> bool:
+    """Make the couplings of several cases (scenarios, quarters), by place, exact at a plan, in place.
+
+    With ``weigh`` the goodputs themselves are added up, and the pieces of each exponential get an edge there.  Whether
+    anything was not exact yet.
+    """
+    finer = False
+    for place, problem, outcome in cases:
+        refined = refinements[place].at(problem, outcome)
+        if refined is not None:
+            refinements[place], finer = refined, True
+        if weigh and outcome.goodput > 0:
+            point = log(outcome.goodput)
+            if all(abs(point - known) > ROOM for known in points[place]):
+                points[place].append(point)
+                finer = True
+    return finer
+
+
 def optimistic_log_goodput(problem: Problem) -> float:
     """ln goodput with every part at its best, as if nothing held them together."""
     efficiency = max(float(scheme.log_eta(rate_range(problem)[0])) for scheme in problem.terms.couplings)
     log_up = problem.terms.site_value + problem.extremes(problem.terms.log_value)[1]
     size = problem.extremes(problem.column("placed_gpus"))[1]
     return log(max(size, LEAST_PLACED)) + log_up + efficiency + float(problem.column("log_scale").max())
+
+
+def pessimistic_log_goodput(problem: Problem) -> float:
+    """A number below ln goodput of every plan as the relaxation counts it: every part at its worst."""
+    log_value = problem.extremes(np.maximum(problem.terms.log_value, LOWEST_LOG_UP))[0]
+    size = log(max(problem.extremes(problem.column("placed_gpus"))[0], LEAST_PLACED))
+    efficiency = min(float(scheme.log_eta(rate_range(problem)[1])) for scheme in problem.terms.couplings)
+    return problem.terms.site_value + log_value + size + efficiency + float(problem.column("log_scale").min())
 
 
 def trivial_bound(problem: Problem) -> float:

@@ -22,7 +22,12 @@ from spareopt.infeasible import out_of_reach
 from spareopt.measures import Measure
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome, Problem, build_problem
-from spareopt.relaxation import LEAST_PLACED, LOWEST_LOG_UP, Refinement, rate_range
+from spareopt.relaxation import (
+    ROOM,
+    Refinement,
+    pessimistic_log_goodput,
+    sharpen,
+)
 from spareopt.scenarios import Weighted
 from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import (
@@ -44,7 +49,6 @@ Choice = tuple[dict[int, int], int]
 SCREENS = 3  # rounds of screening in a row
 WORTH_SCREENING = 0.9  # a screen that keeps more than this share is the last one
 FAR_BELOW = 20.0  # ln of how far below a scenario's best a goodput counts as hardly any
-ROOM = 1e-9  # of a logarithm, for rounding
 MOST_PIECES = 6  # of each exponential at first
 MOST_CUT_OFF = 400  # plans cut off where zones are not coupled: each costs a MILP
 COLUMNS = 8.0
@@ -354,16 +358,10 @@ class RobustSearch:
 
     def _refine(self, outcome: RobustOutcome) -> None:
         """Make every coupling exact at a plan, or cut the plan off where all of them are."""
-        finer = False
-        for s, (problem, own) in enumerate(zip(self.problems, outcome.outcomes, strict=True)):
-            refined = self.refinements[s].at(problem, own)
-            if refined is not None:
-                self.refinements[s], finer = refined, True
-            if self.measure.criterion != "worst" and own.goodput > 0:
-                point = log(own.goodput)
-                if all(abs(point - known) > ROOM for known in self.points[s]):
-                    self.points[s].append(point)
-                    finer = True
+        cases = (
+            (s, problem, own) for s, (problem, own) in enumerate(zip(self.problems, outcome.outcomes, strict=True))
+        )
+        finer = sharpen(self.refinements, self.points, cases, self.measure.criterion != "worst")
         if not finer:
             self.excluded = (*self.excluded, (outcome.counts, outcome.option))
 
@@ -376,14 +374,6 @@ class RobustSearch:
             return
         self._reported = now
         self.report(SolveProgress(phase, now, self.value or None, self.bound))
-
-
-def pessimistic_log_goodput(problem: Problem) -> float:
-    """A number below ln goodput of every plan as the relaxation counts it: every part at its worst."""
-    log_value = problem.extremes(np.maximum(problem.terms.log_value, LOWEST_LOG_UP))[0]
-    size = log(max(problem.extremes(problem.column("placed_gpus"))[0], LEAST_PLACED))
-    efficiency = min(float(scheme.log_eta(rate_range(problem)[1])) for scheme in problem.terms.couplings)
-    return problem.terms.site_value + log_value + size + efficiency + float(problem.column("log_scale").min())
 
 
 def split(selections: Sequence[Selection]) -> tuple[Selection, list[Selection]]:

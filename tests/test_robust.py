@@ -22,8 +22,9 @@ from spareopt.formulations.selection import Selection
 from spareopt.instance import Instance
 from spareopt.measures import CRITERIA, Criterion, Measure
 from spareopt.reading import read_instance
+from spareopt.relaxation import pessimistic_log_goodput
 from spareopt.robust import ComparedPlan, RobustCertificate, RobustComparison, RobustPlan, ScenarioScore
-from spareopt.robust_search import common_table, pessimistic_log_goodput, split
+from spareopt.robust_search import common_table, split
 from spareopt.scenarios import Weight, nominal, weighted_scenarios
 from spareopt.solver import Status, solve_milp
 from tests.brute_force import all_decisions, number_of_plans

@@ -36,9 +36,10 @@ from spareopt.calibration.oddities import oddities
 from spareopt.calibration.service import down_hours, service_hours
 from spareopt.calibration.sorting import sort_order
 from spareopt.calibration.table_columns import ABSOLUTE
-from spareopt.calibration.text_tables import open_table, sha256
+from spareopt.calibration.text_tables import open_table
 from spareopt.calibration.unit_kinds import EXCLUDED, UNKNOWN, kinds_of_rows
 from spareopt.errors import Fault, InputError
+from spareopt.folders import fingerprint
 from spareopt.yaml_source import brief
 
 MOST_TOLD = 5  # names of a list
@@ -82,8 +83,8 @@ def read_observation(
     observation = _observation(
         ClockedLog(table.label, mapping, rows, start, end, clock, coders),
         exposed,
-        Source(table.label, sha256(log), len(rows.line) + len(rows.ragged)),
-        Source(fleet_label, sha256(fleet), len(fleet_rows.line)),
+        Source(table.label, fingerprint(Path(log)), len(rows.line) + len(rows.ragged)),
+        Source(fleet_label, fingerprint(Path(fleet)), len(fleet_rows.line)),
     )
     _check_exposure(observation)
     check_exclusions(observation, accept_exclusions)

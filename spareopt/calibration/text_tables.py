@@ -11,7 +11,6 @@ import csv
 import gc
 import glob
 import gzip
-import hashlib
 import io
 import itertools
 import re
@@ -84,12 +83,6 @@ def open_table(path: str | Path, layout: TableFormat, place: str = "") -> TextTa
     if start == _OLD_EXCEL:
         raise _refusal(label, "is a workbook of the old kind (.xls) or locked with a password; save it as .xlsx or CSV")
     return _csv(Path(path), label, layout, place, compressed=start[:2] == b"\x1f\x8b")
-
-
-def sha256(path: str | Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _refusal(label: str, message: str, field: str = "", line: int | None = None) -> InputError:

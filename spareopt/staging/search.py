@@ -28,12 +28,14 @@ from spareopt.horizon import HOURS_PER_QUARTER
 from spareopt.plan import INTERRUPTED, LIMIT_REACHED, PROVEN, ProofStatus
 from spareopt.problem import Outcome
 from spareopt.relaxation import (
+    ROOM,
     Refinement,
     objective_unit,
     optimistic_log_goodput,
+    pessimistic_log_goodput,
     rate_range,
+    sharpen,
 )
-from spareopt.robust_search import pessimistic_log_goodput
 from spareopt.search import FEASIBILITY_TOLERANCE, REPORT_EVERY, SOLVER_SHARE, OnProgress, SolveProgress
 from spareopt.solver import Progress as SolverProgress
 from spareopt.solver import Relaxation, SolveRecord, Status, solve_milp, solve_relaxations
@@ -49,7 +51,6 @@ MUCH_LESS = 0.7  # a screen that keeps a smaller share is worth another look for
 WORTH_SCREENING = 0.9  # a screen that keeps more than this share is the last one
 FEW_COLUMNS = 400  # the MILP takes that many as they are
 FAR_BELOW = 20.0  # ln of how far below a quarter's best a goodput counts as hardly any
-ROOM = 1e-9  # of a logarithm, for rounding
 MOST_PIECES = 6  # of each exponential at first
 MOST_CUT_OFF = 400  # plans cut off: each costs a MILP
 COLUMNS = 8.0  # columns of range about one in each quarter; see spareopt.relaxation.bound_slack
@@ -673,18 +674,12 @@ class StagedSearch:
 
     def _refine(self, outcome: StagedOutcome, cut_off: bool = True) -> None:
         """Make every coupling exact at a plan, or cut the plan off where all of them are."""
-        finer = False
-        for t, own in enumerate(outcome.outcomes):
-            if own.option == self.quarters[t].idle:
-                continue
-            refined = self.refinements[t].at(self.quarters[t].problem, own)
-            if refined is not None:
-                self.refinements[t], finer = refined, True
-            if self.value_goal and own.goodput > 0:
-                point = log(own.goodput)
-                if all(abs(point - known) > ROOM for known in self.points[t]):
-                    self.points[t].append(point)
-                    finer = True
+        cases = (
+            (t, self.quarters[t].problem, own)
+            for t, own in enumerate(outcome.outcomes)
+            if own.option != self.quarters[t].idle
+        )
+        finer = sharpen(self.refinements, self.points, cases, self.value_goal)
         if cut_off and not finer:
             self.excluded = (*self.excluded, outcome.choices)
 
