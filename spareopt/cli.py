@@ -93,7 +93,7 @@ def solve(
     as_json: bool,
 ) -> None:
     """Find the best plan of INSTANCE (a shipped name or a file) and prove how good it is."""
-    from spareopt import optimise, report, store  # noqa: PLC0415
+    from spareopt import optimise, plan_text, store  # noqa: PLC0415
     from spareopt.kept_runs import NotKeptError  # noqa: PLC0415
     from spareopt.once import solve_once  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
@@ -116,7 +116,7 @@ def solve(
     source = click.get_current_context().params["source"]
     finish(
         plan,
-        lambda: report.plan_text(plan, instance),
+        lambda: plan_text.plan_text(plan, instance),
         lambda folder: _next_step(given, folder, source, excel, run),
         as_json=as_json,
         output=output,
@@ -165,7 +165,7 @@ def evaluate(
 ) -> None:
     """Score a planner's own PLAN, and put it beside the optimum."""
     from spareopt import evaluation as scoring  # noqa: PLC0415
-    from spareopt import optimise, report  # noqa: PLC0415
+    from spareopt import optimise, plan_text  # noqa: PLC0415
     from spareopt.candidates import check_model  # noqa: PLC0415
     from spareopt.comparison import compare_decisions  # noqa: PLC0415
     from spareopt.decisions import beyond_choices  # noqa: PLC0415
@@ -199,7 +199,7 @@ def evaluate(
             }
         )
     else:
-        text = report.own_plan_text(plan_source, mine, result, instance, beyond=beyond, best=best, table=table)
+        text = plan_text.own_plan_text(plan_source, mine, result, instance, beyond=beyond, best=best, table=table)
         click.echo(text, nl=False)
         if no_optimum is not None:
             click.echo(f"\nNo optimum to compare with: {no_optimum}")

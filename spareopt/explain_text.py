@@ -13,7 +13,7 @@ from spareopt.decisions import Decisions, ZoneChoice, at_the_edge
 from spareopt.instance import Instance
 from spareopt.near_result import BestWith, NearOptimal, NearPlan
 from spareopt.plan import Plan
-from spareopt.report import edge_note, headline
+from spareopt.plan_text import edge_note, headline
 from spareopt.score_text import LOSS_NAMES, limit_name, limit_number
 from spareopt.wording import capitalised, objective_number, plain_table, render, share_text, signed_money
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from spareopt import cli, report
+from spareopt import cli, plan_text
 from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.departures import departures
 from spareopt.errors import InputError
@@ -164,7 +164,7 @@ def test_solve_and_evaluate_print_what_is_left_out(tmp_path: Any) -> None:
     plan = solve(instance)
     assert plan.decisions == solve(instance_of(plans=(STANDBY,))).decisions
     run = CliRunner().invoke
-    texts = [report.plan_text(plan, instance), run(cli.main, ["solve", str(file), "-o", str(folder)]).stdout]
+    texts = [plan_text.plan_text(plan, instance), run(cli.main, ["solve", str(file), "-o", str(folder)]).stdout]
     texts.append(run(cli.main, ["evaluate", str(file), "--plan", str(folder), "--no-optimum"]).stdout)
     for text in texts:
         words = " ".join(text.split())

@@ -9,8 +9,8 @@ import pytest
 from spareopt.decisions import Decisions, ZoneChoice
 from spareopt.errors import InputError
 from spareopt.evaluation import evaluate
+from spareopt.plan_text import own_plan_text
 from spareopt.reading import read_instance
-from spareopt.report import own_plan_text
 from spareopt.simulation.build import build_system
 from spareopt.simulation.simulate import simulate
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spareopt import instances, listings, report, score_text, wording
+from spareopt import instances, listings, plan_text, score_text, wording
 from spareopt.candidates import enumerate_candidates
 from spareopt.comparison import compare_decisions
 from spareopt.decisions import Decisions
@@ -74,10 +74,10 @@ def test_every_report_of_every_shipped_instance_fits_a_memo(name: str) -> None:
     instance = read_instance(name)
     decisions = some_decisions(instance)
     plan = some_plan(instance)
-    check_shape(report.plan_text(plan, instance))
+    check_shape(plan_text.plan_text(plan, instance))
     best = some_decisions(instance, split=False)
     table = compare_decisions(instance, decisions, best)
-    text = report.own_plan_text("my-plan.yaml", decisions, plan.evaluation, instance, best=plan, table=table)
+    text = plan_text.own_plan_text("my-plan.yaml", decisions, plan.evaluation, instance, best=plan, table=table)
     check_shape(text)
     for choice in decisions.zones:
         for word in (choice.zone, choice.design, choice.repair_plan):
@@ -94,7 +94,7 @@ def test_solved_plans_read_in_order(name: str) -> None:
     """Proves on solved plans that the parts stand in the promised order and that every limit has its row."""
     instance = read_instance(name)
     plan = solve(instance)
-    text = report.plan_text(plan, instance)
+    text = plan_text.plan_text(plan, instance)
     check_shape(text)
     parts = [f"{name}: ", "Decisions\n", "Score\n", "Where the GPU-hours go\n", "Limits\n", "Certificate (proven): "]
     parts += ["Candidates: ", "Method: ", "Assumptions and notes\n"]
@@ -126,20 +126,20 @@ def test_headline_says_the_objective_in_its_unit(kind: str, value: float, senten
     """Proves that each objective's headline and certificate name the quantity, its unit and the gap."""
     instance = objective(kind)
     plan = some_plan(instance, value=value, bound=value)
-    first, second = report.plan_text(plan, instance).splitlines()[:2]
+    first, second = plan_text.plan_text(plan, instance).splitlines()[:2]
     assert first.startswith(f"academic-1k: {sentence}")
     assert first.endswith("proven within 0.0081 %")
     assert second.startswith("With objective=")
     claim = {"goodput": "has more than 883.8 baseline GPUs", "cost": "costs less than 9.541 M$ per year"}
     expected = claim.get(kind, "gives more than 0.8123 baseline GPU-hours per $")
-    assert f"no plan of this instance {expected};" in " ".join(report.plan_text(plan, instance).split())
+    assert f"no plan of this instance {expected};" in " ".join(plan_text.plan_text(plan, instance).split())
 
 
 @pytest.mark.parametrize("status", ["limit reached", "interrupted"])
 def test_not_proven_is_shouted(status: str) -> None:
     """Proves that a plan without proof says so in capitals in its first line and in the certificate, with the gap."""
     instance = read_instance("academic-1k")
-    text = report.plan_text(some_plan(instance, status=status, gap=0.0321), instance)
+    text = plan_text.plan_text(some_plan(instance, status=status, gap=0.0321), instance)
     first, second = text.splitlines()[:2]
     assert first.endswith(f", NOT PROVEN ({status})")
     assert second == "A better plan may exist, by up to 3.21 %."
@@ -151,7 +151,7 @@ def test_scenarios_and_overrides_are_stated() -> None:
     """Proves that a memo of a what-if can't pass for the base case: what was changed is its second line."""
     changes = {"limits.yearly_cost": "2 M$ per year"}
     instance = read_instance("academic-1k", scenarios=["half-mtbf"], overrides=changes)
-    text = report.plan_text(some_plan(instance), instance)
+    text = plan_text.plan_text(some_plan(instance), instance)
     assert text.splitlines()[1].startswith("With scenario half-mtbf (")
     assert "limits.yearly_cost=2 M$ per year." in " ".join(text.split())
 
@@ -161,7 +161,7 @@ def test_own_plan_names_what_it_breaks_and_what_is_not_offered() -> None:
     overrides = {"limits.it_power": "1 kW", "limits.floor": 1, "limits.working_gpus": {"minimum": 1025}}
     instance = read_instance("academic-1k", overrides=overrides)
     mine = some_decisions(instance)
-    text = report.own_plan_text("p.yaml", mine, evaluate(instance, mine), instance, beyond=["cluster: racks 128"])
+    text = plan_text.own_plan_text("p.yaml", mine, evaluate(instance, mine), instance, beyond=["cluster: racks 128"])
     check_shape(text)
     assert "\nYour plan BREAKS yearly cost, IT power, floor, working GPUs.\n" in text
     assert "\nYour plan has what the instance does not offer: cluster: racks 128.\n" in text
@@ -178,11 +178,11 @@ def test_placement_groups_read_as_words() -> None:
     instance = read_instance("meta-2026")
     fine = solve(instance).decisions
     assert re.search(
-        r"whole placement groups +yes\n", report.own_plan_text("p", fine, evaluate(instance, fine), instance)
+        r"whole placement groups +yes\n", plan_text.own_plan_text("p", fine, evaluate(instance, fine), instance)
     )
     zone = fine.zones[0].model_copy(update={"inter_block_spares": 5})
     odd = fine.model_copy(update={"zones": (zone,)})
-    text = report.own_plan_text("p", odd, evaluate(instance, odd), instance)
+    text = plan_text.own_plan_text("p", odd, evaluate(instance, odd), instance)
     assert re.search(r"whole placement groups +\d+ blocks left over +VIOLATED\n", text)
 
 
@@ -191,7 +191,7 @@ def test_split_classes_stand_together() -> None:
     instance = read_instance("gb200-4x256")
     mine = some_decisions(instance)
     rare_first = mine.model_copy(update={"zones": mine.zones[::-1]})
-    lines = report.own_plan_text("p", rare_first, evaluate(instance, rare_first), instance).splitlines()
+    lines = plan_text.own_plan_text("p", rare_first, evaluate(instance, rare_first), instance).splitlines()
     start = lines.index("Decisions")
     assert re.match(r"zone +3 of 4 +nvl72 ", lines[start + 3])
     assert re.match(r" +1 of 4 +nvl72 ", lines[start + 4])
@@ -206,7 +206,7 @@ def test_comparison_shows_gain_in_the_first_lines_and_each_split_choice() -> Non
     evaluation = evaluate(instance, mine)
     plan = some_plan(instance, best, value=2 * evaluation.goodput, bound=2 * evaluation.goodput)
     table = compare_decisions(instance, mine, best)
-    text = report.own_plan_text("p", mine, evaluation, instance, best=plan, table=table)
+    text = plan_text.own_plan_text("p", mine, evaluation, instance, best=plan, table=table)
     assert "(+100.00 %)" in text.splitlines()[2]
     assert "\nzone in your plan:\n  3 × nvl72, " in text
     assert "\nzone in the optimum:\n  4 × nvl72, " in text
@@ -268,7 +268,7 @@ def test_limits_have_units(unit: str, value: float, text: str) -> None:
 def test_an_instance_without_limits_says_so() -> None:
     """Proves that a missing table is not mistaken for a forgotten one."""
     instance = read_instance("meta-2026", overrides={"placement_group": None})
-    assert "The instance sets no limits.\n" in report.plan_text(some_plan(instance), instance)
+    assert "The instance sets no limits.\n" in plan_text.plan_text(some_plan(instance), instance)
 
 
 def test_long_names_are_folded_not_cut() -> None:
@@ -276,7 +276,7 @@ def test_long_names_are_folded_not_cut() -> None:
     long = "x" * 80
     instance = read_instance("academic-1k", overrides={"repair_plans.0.name": long, "designs.0.name": long})
     mine = some_decisions(instance)
-    text = report.own_plan_text("p", mine, evaluate(instance, mine), instance)
+    text = plan_text.own_plan_text("p", mine, evaluate(instance, mine), instance)
     check_shape(text)
     assert text.count("x") >= 160
     assert " 128 " in text
