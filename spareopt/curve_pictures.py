@@ -78,7 +78,7 @@ def draw_tornado(result: Tornado, path: Path) -> None:
 
 
 def _patch(colour: str, label: str, hatch: str | None = None) -> Any:
-    from matplotlib.patches import Patch  # noqa: PLC0415 - an extra, and slow to load
+    from matplotlib.patches import Patch  # noqa: PLC0415 - slow to load
 
     return Patch(facecolor=colour, label=label, hatch=hatch, edgecolor="white", linewidth=0)
 
@@ -117,7 +117,7 @@ def _words(path: str) -> tuple[str, str]:
 
 
 def _draw(path: Path, size: tuple[float, float], fill: Any) -> None:
-    import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
+    import matplotlib as mpl  # noqa: PLC0415 - slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     with mpl.rc_context(STYLE | GRID):
