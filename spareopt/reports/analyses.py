@@ -70,6 +70,9 @@ class Given:
         return ", ".join(name for other, name in self.names if other == kind)
 
 
+NOTHING_GIVEN = Given()
+
+
 @dataclass(frozen=True)
 class Analyses:
     """All that a report tells besides the plan itself."""
@@ -88,7 +91,7 @@ class Analyses:
 def analyse(
     plan: Plan,
     instance: Instance,
-    given: Given = Given(),
+    given: Given = NOTHING_GIVEN,
     *,
     on_step: Callable[[str], None] = lambda _: None,
     on_simulation: Any = None,
@@ -142,14 +145,22 @@ def _made(make: Callable[[], T]) -> Analysis[T]:
 
 
 def _frontiers(plan: Plan, instance: Instance) -> tuple[Frontier, ...]:
-    """The frontier against what the plan's inputs price: capital, else cost, else power."""
-    return (frontier(instance, frontier_of(plan), alike=True, model=plan.certificate.model),)
+    """The frontier against capital, or cost, or power: the first of which plans differ, so that there is a trade.
 
-
-def frontier_of(plan: Plan) -> Of:
-    """What a frontier of the plan's instance can be against: capital, or cost, or power where there are no prices."""
+    Where the plan has none of them known, the refusal says so.
+    """
     e = plan.evaluation
-    return "capital" if e.capital is not None else "cost" if e.cost_per_year is not None else "power"
+    against: list[Of] = ["capital"] if e.capital is not None else []
+    against += ["cost"] if e.cost_per_year is not None else []
+    against += ["power"] if e.it_power_kw is not None else []
+    if not against:
+        message = "neither prices nor the draw of every design are stated, so goodput has nothing to be traded against"
+        raise InputError(instance.name, [Fault("", message)])
+    for of in against:
+        curve = frontier(instance, of, alike=True, model=plan.certificate.model)
+        if len(curve.points) > 1:
+            break
+    return (curve,)
 
 
 def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
@@ -160,7 +171,8 @@ def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
         if any(text.startswith(f"scenario {name}: ") for text in plan.provenance.applied):
             continue  # the plan is of it
         there: Instance | None = None
-        kept, broken = None, ()
+        kept: float | None = None
+        broken: tuple[str, ...] = ()
         try:
             there = changed(instance, {SCENARIO: name})
             found = answer(WhatIf(there, {SCENARIO: name}), _options(plan))

@@ -1,6 +1,8 @@
-"""Sections of a report that hold analyses: what binds, what is nearly as good, curves, scenarios, the simulated year."""
+"""Sections of a report that hold analyses: what binds, what is nearly as good, curves, scenarios, simulation."""
 
 from __future__ import annotations
+
+from typing import TypeVar
 
 from spareopt import units
 from spareopt.curve_text import (
@@ -31,6 +33,8 @@ from spareopt.wording import (
     signed_percent,
 )
 
+T = TypeVar("T")
+
 
 def _alike_note(plan: Plan, instance: Instance, analyses: Analyses, given: str) -> tuple[str, ...]:
     """What the quick what-ifs are solved for, and how far that is from the plan; nothing where it is the same."""
@@ -48,7 +52,7 @@ def _alike_note(plan: Plan, instance: Instance, analyses: Analyses, given: str) 
     )
 
 
-def _missing(what: str, analysis: Analysis[object], command: str) -> Missing:
+def _missing(what: str, analysis: Analysis[T], command: str) -> Missing:
     return Missing(f"{what}: {analysis.why or 'it was not made'}", command)
 
 
@@ -58,7 +62,7 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
     if plan.evaluation.limits:
         pictures.append(drawn.limits_picture(plan))
     if (binds := analyses.binds.result) is not None:
-        found.append(findings.binding_finding(binds))
+        found.append(findings.binding_finding(binds, plan.certificate.objective))
         if binds:
             _, table, *words = binding_parts(binds, instance, at_the_edge(instance, plan.decisions))
             tables.append(from_plain(table, "What binds, and the optimum without it"))  # type: ignore[arg-type]
@@ -80,8 +84,8 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
         "What binds",
         ". ".join(found) or "What binds is not known",
         sentences=(
-            "A limit binds where the optimum would be better without it. A marginal value is the difference between two "
-            "optima, one step apart.",
+            "A limit binds where the optimum would be better without it. A marginal value is the difference between "
+            "two optima, one step apart.",
         ),
         pictures=tuple(pictures),
         tables=tuple(tables),
@@ -131,7 +135,7 @@ def frontier_section(plan: Plan, instance: Instance, analyses: Analyses, source:
         "frontier",
         "Frontier",
         ". ".join(findings.frontier_finding(curve) for curve in curves),
-        sentences=("Each point is the plan with the most goodput for what it takes; between them no better was asked for.",),
+        sentences=("Each point is the plan with the most goodput for what it takes.",),
         pictures=tuple(drawn.frontier_picture(curve) for curve in curves),
         tables=tuple(
             from_plain(frontier_table(curve), f"Goodput against {resource_name(curve.of)}") for curve in curves
@@ -152,11 +156,13 @@ def tornado_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
         "Uncertain inputs",
         findings.tornado_finding(result),
         sentences=(
-            "Each input is set to both ends of its interval, the others as stated: once for the plan as it is, once for "
-            "the best plan there. Where the two differ, it pays to know the input before the plan is built.",
+            "Each input is set to both ends of its interval, the others as stated: once for the plan as it is, once "
+            "for the best plan there. Where the two differ, it pays to know the input before the plan is built.",
         ),
         pictures=(drawn.tornado_picture(result),) if moving else (),
-        tables=(from_plain(tornado_table(result), "The objective at both ends of each uncertain input"),) if moving else (),
+        tables=(from_plain(tornado_table(result), "The objective at both ends of each uncertain input"),)
+        if moving
+        else (),
         notes=(*tornado_notes(result), *_alike_note(plan, instance, analyses, analyses.tornado.given)),
     )
 
@@ -172,17 +178,16 @@ def scenarios_section(plan: Plan, instance: Instance, analyses: Analyses, known:
         )
         return Section("scenarios", "Scenarios", "No scenarios are shown", missing=(Missing(f"Scenarios: {why}"),))
     value = None if nominal is None else nominal.certificate.value
-    minimise = plan.certificate.sense == "minimise"
     return Section(
         "scenarios",
         "Scenarios",
-        findings.scenarios_finding(rows, value, minimise),
+        findings.scenarios_finding(rows, nominal),
         sentences=("Pick a scenario to see its best plan beside the nominal one; the table below holds all of them.",),
         pictures=() if value is None else (drawn.scenarios_picture(plan, value, rows),),
         panels=tuple(_panel(row, nominal, plan, instance) for row in rows),
         tables=(_scenarios_table(rows, nominal, plan),),
         notes=(
-            'The plan as it is: this report\'s plan under the scenario\'s circumstances. "Breaks" names limits that it '
+            "The plan as it is: this report's plan under the scenario's circumstances. \"Breaks\" names limits that it "
             "would break there: it is then no option.",
             *_alike_note(plan, instance, analyses, ""),
         ),
@@ -193,7 +198,8 @@ def _moved(row: InScenario, nominal: Plan | None) -> Cell:
     """How far the best plan of a scenario is from the nominal one."""
     best = row.answer.plan
     if best is None:
-        return Cell({"infeasible": "no plan is possible", "failed": "can't be asked"}.get(row.answer.status, row.answer.status))
+        words = {"infeasible": "no plan is possible", "failed": "can't be asked"}
+        return Cell(words.get(row.answer.status, row.answer.status))
     if nominal is None or best.certificate.objective != nominal.certificate.objective:
         return Cell("another objective")
     change = best.certificate.value / nominal.certificate.value - 1.0
@@ -221,16 +227,22 @@ def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: P
         out.append(
             (
                 name,
-                choices_words(best.decisions.zones) + f"; checkpoint plan {best.decisions.checkpoint_plan}",
+                _decided(best),
                 Cell("", 0.0) if row is None else _moved(row, nominal),
                 Cell(objective_number(c.objective, c.value, e.currency), c.value),
                 Cell(percent(e.losses["useful"]), e.losses["useful"]),
-                "" if e.cost_per_year is None else Cell(units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency), e.cost_per_year),
+                _cost(best),
                 "" if row is None else _kept(row, plan),
             )
         )
     headers = ("scenario", "best plan", "change", "objective", "useful GPU-hours", "cost", "this plan as it is")
     return Table("All scenarios", headers, tuple(out), frozenset({0, 1, 6}))
+
+
+def _cost(plan: Plan) -> str | Cell:
+    """What a plan costs per year; nothing where that is not known."""
+    cost = plan.evaluation.cost_per_year
+    return "" if cost is None else Cell(units.show(cost, units.MONEY_PER_YEAR, plan.evaluation.currency), cost)
 
 
 def _panel(row: InScenario, nominal: Plan | None, plan: Plan, instance: Instance) -> Panel:
@@ -247,15 +259,10 @@ def _panel(row: InScenario, nominal: Plan | None, plan: Plan, instance: Instance
         said.append(f"The plan of this report {_kept(row, plan)} there.")
     base = nominal or plan
     changed = best.decisions != base.decisions
-    said.append("The best plan there takes other decisions." if changed else "The best plan there is the same.")
-    pairs = [
-        (
-            "decisions",
-            *(f"{choices_words(p.decisions.zones)}; checkpoint plan {p.decisions.checkpoint_plan}" for p in (base, best)),
-            "",
-        ),
-        *_numbers(base, best),
-    ]
+    if changed:
+        said += [f"Nominal: {_decided(base)}.", f"Best there: {_decided(best)}."]
+    else:
+        said.append(f"The best plan there is the nominal one: {_decided(base)}.")
     losses = dict(loss_rows(base.evaluation)), dict(loss_rows(best.evaluation))
     names = [*dict.fromkeys([*losses[0], *losses[1]])]
     shares = tuple(
@@ -272,10 +279,15 @@ def _panel(row: InScenario, nominal: Plan | None, plan: Plan, instance: Instance
         row.name,
         tuple(said),
         (
-            Table(f"{row.name}: the plan and its numbers", ("", *heads), tuple(pairs)),
+            Table(f"{row.name}: the plan and its numbers", ("", *heads), tuple(_numbers(base, best))),
             Table(f"{row.name}: where the GPU-hours go", ("share of GPU-hours", *heads), shares),
         ),
     )
+
+
+def _decided(plan: Plan) -> str:
+    """A plan's decisions in a line."""
+    return f"{choices_words(plan.decisions.zones)}; checkpoint plan {plan.decisions.checkpoint_plan}"
 
 
 def _points(change: float) -> str:
@@ -308,7 +320,7 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
     """The plan played event by event, beside the exact model."""
     result = analyses.simulation.result
     if result is None:
-        missing = _missing("The simulation", analyses.simulation, f"spareopt simulate {source} --plan PLAN -o simulation")
+        missing = _missing("The simulation", analyses.simulation, _simulate(source))
         return Section("simulation", "Simulated quarters", "The plan was not simulated", missing=(missing,))
     picture = drawn.quarter_picture(plan, result)
     given = analyses.simulation.given
@@ -319,8 +331,8 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
         findings.simulation_finding(result, plan.evaluation),
         sentences=(
             findings.agreement_words(result),
-            "The simulator plays the plan event by event and shares no formula with the exact model. A quarter is short: "
-            "what one quarter gives scatters around the exact mean.",
+            "The simulator plays the plan event by event and shares no formula with the exact model. A quarter is "
+            "short: what one gives scatters around the exact mean.",
         ),
         pictures=() if picture is None else (picture,),
         tables=(
@@ -330,6 +342,10 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
         notes=tuple(filter(None, [*says, f"Read from the result folder {given}." if given else ""])),
         missing=()
         if picture is not None
-        else (Missing("The course of a quarter: this simulation holds none", f"spareopt simulate {source} --plan PLAN"),),
+        else (Missing("The course of a quarter: this simulation holds none", _simulate(source)),),
     )
 
+
+def _simulate(source: str) -> str:
+    folder = source.rpartition("/")[0]
+    return f"spareopt simulate {source} --plan {folder}/plan.json -o simulation"

@@ -42,7 +42,7 @@ def losses_picture(plan: Plan) -> Picture:
 
         return waterfall(plan.evaluation)
 
-    alt = "Waterfall from all GPU-hours down to the useful ones, loss by loss; the table beside it holds the numbers"
+    alt = "Waterfall from all GPU-hours down to the useful ones, loss by loss"
     return Picture("losses", alt, _figure(draw), plan.evaluation.losses_table())
 
 
@@ -54,7 +54,7 @@ def limits_picture(plan: Plan) -> Picture:
 
         return use(plan.evaluation)
 
-    alt = "A bar for each limit: how much of it the plan uses; the table beside it holds the numbers"
+    alt = "A bar for each limit: how much of it the plan uses"
     return Picture("limits", alt, _figure(draw), plan.evaluation.limits_table())
 
 
@@ -66,7 +66,7 @@ def money_picture(plan: Plan, instance: Instance, data: pd.DataFrame) -> Picture
 
         return split(plan, instance)
 
-    alt = "Bars for what the plan costs per year, by what is paid for; the table beside it holds the numbers"
+    alt = "Bars for what the plan costs per year, by what is paid for"
     return Picture("cost", alt, _figure(draw), data)
 
 
@@ -78,7 +78,7 @@ def power_picture(plan: Plan, instance: Instance, data: pd.DataFrame) -> Picture
 
         return split(plan, instance)
 
-    alt = "Bars that build up from working trays to the power of the site; the table beside it holds the numbers"
+    alt = "Bars that build up from working trays to the power of the site"
     return Picture("power", alt, _figure(draw), data)
 
 
@@ -90,7 +90,7 @@ def marginal_picture(result: MarginalValues) -> Picture:
 
         return bars(result)
 
-    alt = "A bar for each limit and input: what one step better brings; the table below holds the numbers"
+    alt = "A bar for each limit and input: what one step better brings"
     return Picture("marginal", alt, _figure(draw), result.table())
 
 
@@ -102,7 +102,7 @@ def ladder_picture(near: NearOptimal) -> Picture:
 
         return ladder(near)
 
-    alt = "A row for each plan nearly as good as the best, by its objective; the table below holds the numbers"
+    alt = "A row for each plan nearly as good as the best, by its objective"
     return Picture("near-plans", alt, _figure(draw), near.plans_table())
 
 
@@ -115,7 +115,7 @@ def grid_picture(near: NearOptimal) -> Picture:
         return grid(near)
 
     alt = "A grid of how far the best plan with each number of spare trays and spare blocks is from the best of all"
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"zone": row.zone} | row.decisions | {"objective": row.value, "change": row.change, "proven": row.proven}
         for row in near.grid
     ]
@@ -130,7 +130,7 @@ def frontier_picture(curve: Frontier) -> Picture:
 
         return draw_curve(curve)
 
-    alt = f"The most goodput against {curve.of}, point by point; the table beside it holds the numbers"
+    alt = f"The most goodput against {curve.of}, point by point"
     return Picture(f"frontier-{curve.of}", alt, _figure(draw), curve.table())
 
 
@@ -159,7 +159,7 @@ def scenarios_picture(plan: Plan, nominal: float, rows: Sequence[InScenario]) ->
 
         return bars([Row(*row) for row in told], objective=plan.certificate.objective)
 
-    alt = "A bar for the best objective in each scenario beside the nominal one; the table below holds the numbers"
+    alt = "A bar for the best objective in each scenario beside the nominal one"
     columns = ["scenario", "objective", "unit", "status"]
     return Picture("scenarios", alt, _figure(draw), pd.DataFrame(told, columns=columns))
 

@@ -9,10 +9,12 @@ from spareopt.binding import Binds
 from spareopt.curve_text import resource_name
 from spareopt.efficient import Frontier
 from spareopt.evaluation import Evaluation
+from spareopt.explain_text import NAMES
 from spareopt.exposure import Tornado
+from spareopt.input_words import input_words
 from spareopt.marginal import MarginalStep, MarginalValue, MarginalValues
 from spareopt.near_result import NearOptimal
-from spareopt.plan import PROVEN, Certificate, Plan
+from spareopt.plan import PROVEN, Plan
 from spareopt.reports.analyses import InScenario
 from spareopt.score_text import LOSS_NAMES, limit_name
 from spareopt.simulation.result import Simulation
@@ -69,12 +71,7 @@ def certificate_finding(plan: Plan) -> str:
     bound = objective_number(c.objective, c.bound, currency)
     claim = CLAIMS.get(c.objective, "no plan gives more than")
     start = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    return f"{start}: {claim} {bound}, so at most {gap_words(plan)} {'is' if gap_is_one(c) else 'are'} left to find"
-
-
-def gap_is_one(certificate: Certificate) -> bool:
-    """Whether the gap is told as one amount (of money, or a share) rather than as GPUs."""
-    return certificate.objective != "goodput"
+    return f"{start}: {claim} {bound}; a longer search could gain {gap_words(plan)} at most"
 
 
 def gap_words(plan: Plan) -> str:
@@ -82,7 +79,8 @@ def gap_words(plan: Plan) -> str:
     c, e = plan.certificate, plan.evaluation
     left = abs(c.bound - c.value)
     if c.objective == "goodput":
-        return f"{number_text(left)} baseline GPUs ({percent(c.gap)})"
+        amount = f"{number_text(left)} baseline GPUs" if left >= 1 else "less than one baseline GPU"
+        return f"{amount} ({percent(c.gap)})"
     if c.objective == "cost":
         return f"{units.show(left, units.MONEY_PER_YEAR, e.currency)} ({percent(c.gap)})"
     return percent(c.gap)
@@ -111,7 +109,7 @@ def power_finding(plan: Plan) -> str | None:
     return text if idle is None else f"{text}; the idle spares take {percent(idle / e.it_power_kw)} of the IT power"
 
 
-def binding_finding(binds: Sequence[Binds]) -> str:
+def binding_finding(binds: Sequence[Binds], kind: str) -> str:
     """Which limits hold the plan back, and by how much the first."""
     if not binds:
         return "The instance sets no limits, so none binds"
@@ -119,11 +117,22 @@ def binding_finding(binds: Sequence[Binds]) -> str:
     if not holding:
         return "No limit holds the plan back: what is offered ends first"
     strongest = max(holding, key=lambda row: abs(row.gain or 0.0))
-    text = f"{capitalised(listed(limit_name(row.limit) for row in holding))} {'bind' if len(holding) > 1 else 'binds'}"
+    names = listed(limit_name(row.limit) for row in holding)
+    text = f"Limit that binds: {names}" if len(holding) == 1 else f"Limits that bind: {names}"
     if strongest.gain is None:
         return text
     of = f"without {limit_name(strongest.limit)}" if len(holding) > 1 else "without it"
-    return f"{text}: {of} the optimum moves by {signed_percent(strongest.gain)}"
+    return f"{text}; {of} the optimum has {moved_words(kind, strongest.gain)}"
+
+
+def moved_words(kind: str, change: float) -> str:
+    """How much more or less of the objective a relative change is."""
+    return f"{percent(abs(change))} {'more' if change > 0 else 'less'} {objective_name(kind)}"
+
+
+def objective_name(kind: str) -> str:
+    """The objective in words."""
+    return {"goodput": "goodput", "cost": "cost"}.get(kind, "goodput for the money")
 
 
 def marginal_finding(result: MarginalValues) -> str:
@@ -132,14 +141,14 @@ def marginal_finding(result: MarginalValues) -> str:
     if not told:
         return "No small step of a limit or an input moves the optimum by more than the proofs can tell"
     best = max(told, key=lambda value: value.better.change or 0.0)
-    return f"{capitalised(step_words(best, best.better))} brings most: {change_words(result, best.better)}"
+    return f"{step_words(best, best.better)} brings most: {change_words(result, best.better)}"
 
 
 def step_words(value: MarginalValue, step: MarginalStep) -> str:
     """A step in words."""
     if value.kind == "input":
-        return f"{value.name} {value.unit}"
-    return f"{number_text(step.amount)} {value.unit} more of {value.name}"
+        return f"{capitalised(value.name)} {value.unit}"
+    return f"One step of {value.name} ({number_text(step.amount)} {value.unit})"
 
 
 def change_words(result: MarginalValues, step: MarginalStep) -> str:
@@ -158,11 +167,11 @@ def near_finding(near: NearOptimal) -> str:
     if near.number == 1:
         return f"No other plan is within {within} of the best"
     number = f"{near.number:,}" if near.number is not None else f"At least {len(near.plans):,}"
-    loose = sorted({row.decision for row in near.ranges if len(row.values) > 1})
+    loose = sorted({NAMES.get(row.decision, row.decision) for row in near.ranges if len(row.values) > 1}, key=str.lower)
     firm = [row for row in near.ranges if len(row.values) == 1]
     text = f"{number} plans are within {within} of the best"
     if loose:
-        text += f"; they differ in {listed(name.replace('_', ' ') for name in loose)}"
+        text += f"; they differ in {listed(loose)}"
     return text if firm else f"{text}, in every decision"
 
 
@@ -174,7 +183,8 @@ def frontier_finding(curve: Frontier) -> str:
     if len(curve.points) == 1:
         return f"One plan is best in both goodput and {name}: nothing is to be traded"
     text = (
-        f"From {units.show(first.resource, show, money)} to {units.show(last.resource, show, money)} of {name}, "
+        f"From {units.show(first.resource, show, money)} to {units.show(last.resource, show, money)}"
+        f"{'' if curve.of == 'cost' else f' of {name}'}, "
         f"goodput rises from {first.goodput:,.0f} to {last.goodput:,.0f} baseline GPUs"
     )
     steps = [point.resource_per_gpu for point in curve.points if point.resource_per_gpu is not None]
@@ -192,7 +202,7 @@ def tornado_finding(result: Tornado) -> str:
     ends = [end for bar in result.bars for end in (bar.low, bar.high)]
     moved = sum(end.decisions_change is True for end in ends)
     values = [end.adapted for end in (top.low, top.high) if end.adapted is not None]
-    text = f"{top.input} moves the objective most"
+    text = f"{capitalised(input_words(top.input))} moves the objective most"
     if values:
         changes = [value / nominal - 1.0 for value in sorted(values)]
         told = [signed_percent(change if abs(change) > STILL else 0.0) for change in dict.fromkeys(changes)]
@@ -200,44 +210,35 @@ def tornado_finding(result: Tornado) -> str:
     return f"{text}; at {moved} of {len(ends)} ends another plan is best"
 
 
-def scenarios_finding(rows: Sequence[InScenario], nominal: float | None, minimise: bool) -> str:
-    """The worst and the best scenario by their best plans, and how many have none."""
-    known = {row.name: row.answer.plan.certificate.value for row in rows if row.answer.plan is not None}
+def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
+    """The worst and the best scenario by their best plans, and those that have none."""
+    changes = {}
+    for row in rows:
+        best = row.answer.plan
+        if best is not None and nominal is not None and best.certificate.objective == nominal.certificate.objective:
+            changes[row.name] = best.certificate.value / nominal.certificate.value - 1.0
     none = [row.name for row in rows if row.answer.status == "infeasible"]
     parts = []
-    if known and nominal:
-        same = _same_objective(rows)
-        changes = {name: value / nominal - 1.0 for name, value in known.items() if name in same}
-        if changes:
-            worst = (max if minimise else min)(changes, key=changes.__getitem__)
-            best = (min if minimise else max)(changes, key=changes.__getitem__)
-            parts.append(f"{worst} moves the best plan by {signed_percent(_rounded(changes[worst]))}")
-            if best != worst:
-                parts.append(f"{best} by {signed_percent(_rounded(changes[best]))}")
-    text = ", ".join(parts) or f"{counted(len(rows), 'scenario')} asked"
-    return f"{text}; no plan is possible in {listed(none)}" if none else capitalised(text)
+    if changes and nominal is not None:
+        sign = -1.0 if nominal.certificate.sense == "minimise" else 1.0
+        order = sorted(changes, key=lambda name: sign * changes[name])
+        told = order[:1] if len(order) == 1 else [order[0], order[-1]]
+        kind = nominal.certificate.objective
+        parts.append("the best plan has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
+    parts += [f"no plan is possible in {listed(none)}"] if none else []
+    return capitalised("; ".join(parts)) or f"{counted(len(rows), 'scenario')} asked"
 
 
-def _same_objective(rows: Sequence[InScenario]) -> set[str]:
-    """Scenarios whose objective is that of most of the others; values of others can't be compared."""
-    kinds = {row.name: row.answer.plan.certificate.objective for row in rows if row.answer.plan is not None}
-    return set(kinds) if len(set(kinds.values())) <= 1 else {name for name, kind in kinds.items() if kind == _usual(kinds)}
-
-
-def _usual(kinds: dict[str, str]) -> str:
-    counts = list(kinds.values())
-    return max(sorted(set(counts)), key=counts.count)
-
-
-def _rounded(change: float) -> float:
-    return change if abs(change) > STILL else 0.0
+def _moved(kind: str, change: float) -> str:
+    return moved_words(kind, change) if abs(change) > STILL else f"as much {objective_name(kind)}"
 
 
 def simulation_finding(result: Simulation, exact: Evaluation) -> str:
     """What nine quarters in ten give beside the exact mean; or the mean, where there are no quarters."""
     q = result.quarters
     if q.p5 is None or q.p95 is None:
-        return f"Simulated goodput is {result.evaluation.goodput:,.0f} baseline GPUs; the exact value is {exact.goodput:,.0f}"
+        simulated = f"{result.evaluation.goodput:,.0f} baseline GPUs"
+        return f"Simulated goodput is {simulated}; the exact value is {exact.goodput:,.0f}"
     return (
         f"9 quarters in 10 give between {q.p5:,.0f} and {q.p95:,.0f} baseline GPUs; the exact mean is "
         f"{exact.goodput:,.0f}"
@@ -252,8 +253,8 @@ def agreement_words(result: Simulation) -> str:
     if row.inside:
         return f"The exact CETT, {row.exact:.5f}, lies within the interval that was simulated: the two models agree."
     return (
-        f"The exact CETT, {row.exact:.5f}, lies OUTSIDE the interval that was simulated (mean {row.simulated.mean:.5f}): "
-        f"it rests on: {row.method}."
+        f"The exact CETT, {row.exact:.5f}, lies OUTSIDE the interval that was simulated (mean "
+        f"{row.simulated.mean:.5f}). It rests on: {row.method}."
     )
 
 
@@ -268,6 +269,5 @@ def method_finding(evaluation: Evaluation) -> str:
 def provenance_finding(plan: Plan) -> str:
     """What the plan was made from."""
     p = plan.provenance
-    return f"Made from {p.instance} ({p.input_hash[:12]}…) by spareopt {p.versions.get('spareopt', 'of an unknown version')}"
-
-
+    version = p.versions.get("spareopt", "of an unknown version")
+    return f"Made from {p.instance} ({p.input_hash[:12]}…) by spareopt {version}"

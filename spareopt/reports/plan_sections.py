@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 
 from spareopt import units
@@ -35,7 +37,8 @@ def answer_section(plan: Plan) -> Section:
     warnings = []
     if plan.certificate.status != PROVEN:
         why = {"interrupted": "the search was interrupted", "limit reached": "the search reached its time limit"}
-        warnings.append(f"NOT PROVEN: {why[plan.certificate.status]}. {' '.join(doubt(plan.certificate.status, plan.certificate.gap))}")
+        c = plan.certificate
+        warnings.append(" ".join([f"NOT PROVEN: {why[c.status]}.", *doubt(c.status, c.gap)]))
     if e.violated:
         warnings.append(f"The plan BREAKS {listed(limit_name(row.limit) for row in e.violated)}.")
     return Section(
@@ -135,8 +138,8 @@ def proof_section(plan: Plan) -> Section:
     if plan.evaluation.cost_per_year is not None and c.objective != "cost":
         worth = units.show(c.gap * plan.evaluation.cost_per_year, units.MONEY_PER_YEAR, currency)
         sentences.append(f"At the plan's cost, the gap is worth at most {worth}.")
-    tried = f"Of {n.enumerated:,} ways to build a zone, {n.dominated:,} were left out because another one is at least as good in every plan"
-    tried += f", {n.outbid:,} because no plan with them can beat this one" if n.outbid else ""
+    tried = f"Of {n.enumerated:,} ways to build a zone, {n.dominated:,} were left out because another one is at least "
+    tried += f"as good in every plan{f', {n.outbid:,} because no plan with them can beat this one' if n.outbid else ''}"
     sentences.append(f"{tried}; {n.kept:,} were left to choose from.")
     for reason, number in n.excluded.items():
         sentences.append(f"{number:,} can't be built: {reason}.")
@@ -146,8 +149,8 @@ def proof_section(plan: Plan) -> Section:
         alike = plan.zones_alike
         (choice,) = alike.decisions.zones
         sentences.append(
-            f"With all zones alike, simpler to run: {shown(alike.value)} ({signed_percent(alike.value / c.value - 1)}) by "
-            f"{choice_words(choice)}."
+            f"With all zones alike, simpler to run: {shown(alike.value)} ({signed_percent(alike.value / c.value - 1)}) "
+            f"by {choice_words(choice)}."
         )
     solved = "none was needed: the linear relaxation sufficed" if c.refinements == 0 else f"{c.refinements:,}"
     rows = [
@@ -166,8 +169,10 @@ def proof_section(plan: Plan) -> Section:
         "Certificate",
         findings.certificate_finding(plan),
         sentences=tuple(sentences),
-        tables=(Table("The certificate", ("", "value"), tuple(rows)),),
-        notes=("Proven is proven for the instance as stated: its inputs, choices and limits. It says nothing of inputs.",),
+        tables=(Table("The certificate", ("", "value"), tuple(rows), frozenset({0, 1})),),
+        notes=(
+            "The proof is for the instance as stated. Whether its inputs are right is another question: see below.",
+        ),
     )
 
 
@@ -325,12 +330,16 @@ def topology_section(plan: Plan, instance: Instance) -> Section:
         sentences=("Each cell is a block (or several, as the scale says); a fault takes down whatever is below it.",),
         pictures=(drawn.topology_picture(plan, instance, blocks),),
         tables=(
-            Table("Units of the site and their faults", ("unit", "how many", "GPUs one takes down", "faults a day, of all"), rows),
+            Table(
+                "Units of the site and their faults",
+                ("unit", "how many", "GPUs one takes down", "faults a day"),
+                rows,
+            ),
         ),
     )
 
 
-def topology_data(plan: Plan, instance: Instance) -> list[dict[str, object]]:
+def topology_data(plan: Plan, instance: Instance) -> list[dict[str, Any]]:
     """Each kind of unit: how many, what one takes down, how often it fails."""
     designs = {design.name: design for design in instance.designs}
     layouts = [ZoneLayout(c.zone, c.count, designs[c.design], c.racks) for c in plan.decisions.zones]
