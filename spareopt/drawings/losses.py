@@ -10,6 +10,11 @@ from spareopt.pictures import BLUE, GREEN, GREY, ORANGE
 from spareopt.score_text import LOSS_NAMES, OPTIONAL_LOSSES
 from spareopt.wording import hundredths
 
+SUBJECTS = {
+    "blocked": "blocked time takes",
+    "lost_work": "lost work takes",
+    "group_stalls": "stalls by other groups' faults take",
+}
 IDLE = ("intra_block_spares", "inter_block_spares", "stranded_blocks")
 
 
@@ -19,7 +24,7 @@ def waterfall(evaluation: Evaluation, axes: Axes | None = None) -> Axes:
     lost = [n for n in LOSS_NAMES if n != "useful" and (losses[n] > 0 or n not in OPTIONAL_LOSSES)]
     names = ["all GPU-hours", *(LOSS_NAMES[name] for name in lost), LOSS_NAMES["useful"]]
     labels = [wrapped(name, 118.0) for name in names]
-    with on(axes, rows_height(labels, least=0.3)) as axes:
+    with on(axes, rows_height(labels, least=0.3)) as ax:
         shares = [1.0, *(losses[name] for name in lost), losses["useful"]]
         left = 1.0
         texts = []
@@ -30,17 +35,17 @@ def waterfall(evaluation: Evaluation, axes: Axes | None = None) -> Axes:
             texts.append(f"{hundredths(share)}\n{share * evaluation.gpus:,.0f} GPUs")
             says = f"{words}: {hundredths(share)} of all GPU-hours, {share * evaluation.gpus:,.1f} GPUs"
             bar(
-                axes, row, 100 * share, left=100 * left if loss else 0.0, colour=colour,
+                ax, row, 100 * share, left=100 * left if loss else 0.0, colour=colour,
                 hatch="////" if name in IDLE else None, says=says,
             )  # fmt: skip
             if row + 1 < len(names):
-                axes.plot([100 * left] * 2, [row - 0.31, row + 1.31], color=GREY, lw=0.6, zorder=0.5)
-        label_rows(axes, labels)
-        column(axes, texts, size=8.0)
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("share of all GPU-hours, %")
-        entitle(axes, finding(evaluation))
-    return axes
+                ax.plot([100 * left] * 2, [row - 0.31, row + 1.31], color=GREY, lw=0.6, zorder=0.5)
+        label_rows(ax, labels)
+        column(ax, texts, size=8.0)
+        ax.set_xlim(0, 100)
+        ax.set_xlabel("share of all GPU-hours, %")
+        entitle(ax, finding(evaluation))
+    return ax
 
 
 def finding(evaluation: Evaluation) -> str:
@@ -50,8 +55,5 @@ def finding(evaluation: Evaluation) -> str:
     useful = f"{100 * evaluation.losses['useful']:.1f} % of GPU-hours are useful"
     if lost[worst] < 5e-4:
         return useful
-    words = LOSS_NAMES[worst].split(" (")[0]
-    return f"{useful}; {words} {VERBS.get(worst, 'take')} {100 * lost[worst]:.1f} %"
-
-
-VERBS = {"blocked": "time takes", "lost_work": "takes", "group_stalls": "GPUs take"}
+    subject = SUBJECTS.get(worst, f"{LOSS_NAMES[worst]} take")
+    return f"{useful}; {subject} {100 * lost[worst]:.1f} %"

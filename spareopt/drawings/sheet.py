@@ -8,10 +8,12 @@ from functools import lru_cache
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.textpath import text_to_path
 
 from spareopt.drawings.hover import hover, told
@@ -42,8 +44,8 @@ class Sheet(Figure):
     """A figure in the style of all pictures, wherever it is drawn, that needs no pyplot and that notebooks show."""
 
     def draw(self, renderer: Any) -> None:
-        """Draw in the style: ticks are made as late as this."""
-        with mpl.rc_context(STYLE):
+        """Draw in the style: ticks are made as late as this.  How text becomes SVG is for the caller to say."""
+        with mpl.rc_context({name: value for name, value in STYLE.items() if not name.startswith("svg.")}):
             super().draw(renderer)
 
     def _repr_html_(self) -> str:
@@ -67,9 +69,9 @@ def on(axes: Axes | None, height: float, *, style: Any = GRID, grid: str = "x") 
 
 def new_sheet(height: float) -> Sheet:
     """An empty figure of the standard width and a height in inches."""
-    figure = Sheet(figsize=(WIDTH, height), layout="constrained")
+    layout = ConstrainedLayoutEngine(w_pad=MARGIN / 72, h_pad=MARGIN / 72)
+    figure = Sheet(figsize=(WIDTH, height), layout=layout)
     FigureCanvasAgg(figure)
-    figure.get_layout_engine().set(w_pad=MARGIN / 72, h_pad=MARGIN / 72)
     return figure
 
 
@@ -85,10 +87,15 @@ def entitle(axes: Axes, finding: str) -> None:
         axes.set_title(wrapped(finding, width, TITLE_FONT))
 
 
+@lru_cache
+def _font(size: float) -> FontProperties:
+    return FontProperties(family="DejaVu Sans", size=size)
+
+
 @lru_cache(maxsize=4096)
 def width_of(text: str, size: float = FONT) -> float:
     """The width of a line of text, points."""
-    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties("DejaVu Sans", size=size), False)
+    width, _, _ = text_to_path.get_text_width_height_descent(text, _font(size), False)
     return float(width)
 
 
@@ -141,7 +148,7 @@ def label_rows(axes: Axes, labels: Sequence[str]) -> None:
 
 def column(axes: Axes, texts: Sequence[str], *, size: float = FONT, colour: str = DARK) -> None:
     """A text for each row, right of the axes, aligned to the right."""
-    right = max((width_of(line, size) for text in texts for line in text.split("\n")), default=0.0) + 5.0
+    right = max((width_of(line, size) for text in texts for line in text.split("\n")), default=0.0) + 9.0
     for row, text in enumerate(texts):
         axes.annotate(
             text, (1.0, row), (right, 0), xycoords=("axes fraction", "data"), textcoords="offset points", ha="right",
@@ -150,13 +157,27 @@ def column(axes: Axes, texts: Sequence[str], *, size: float = FONT, colour: str 
 
 
 def bar(
-    axes: Axes, row: float, value: float, *, left: float = 0.0, height: float = 0.62, colour: str, hatch: str | None = None,
-    says: str = "",
+    axes: Axes, row: float, value: float, *, left: float = 0.0, height: float = 0.62, colour: str,
+    hatch: str | None = None, says: str = "",
 ) -> None:  # fmt: skip
     """One horizontal bar, with what it says when pointed at."""
     (patch,) = axes.barh(row, value, height, left=left, color=colour, hatch=hatch, edgecolor="white", linewidth=0.0)
     if says:
         hover(patch, says)
+
+
+def legend_below(axes: Axes, handles: Sequence[Artist], *, own: bool) -> None:
+    """What the colours and hatches mean: below the picture on a sheet of its own, else where there is room."""
+    options: Any = {"handles": handles, "frameon": False, "fontsize": 8, "columnspacing": 1.0, "handlelength": 1.6}
+    if own:
+        axes.figure.figure.legend(loc="outside lower center", ncols=3 if len(handles) < 5 else 2, **options)
+    else:
+        axes.legend(**options)
+
+
+def signed_ticks(axes: Axes) -> None:
+    """Numbers along a picture of changes, with their sign."""
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-12 else f"{value:+,.6g}".replace("-", "−"))
 
 
 def nothing(axes: Axes, text: str) -> None:

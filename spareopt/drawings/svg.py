@@ -54,7 +54,9 @@ def svg_text(
     width, height = figure.get_size_inches() * 72.0
     root.attrib.clear()
     root.attrib |= {"role": "img", "viewBox": f"0 0 {_short(width)} {_short(height)}", "class": "drawing"}
-    for place, (tag, words) in enumerate((("title", record.finding if title is None else title), ("desc", description))):
+    for place, (tag, words) in enumerate(
+        (("title", record.finding if title is None else title), ("desc", description))
+    ):
         if words:
             note = ET.Element(f"{{{SVG}}}{tag}")
             note.text = words
@@ -72,12 +74,9 @@ def _references(element: ET.Element) -> list[str]:
 
 def _restyle(element: ET.Element) -> None:
     """Fonts that pages have, numbers as short as they can be, no white space that only matplotlib wants."""
-    for name, value in element.attrib.items():
-        if name == "style":
-            value = re.sub(r"font-family: [^;]+", f"font-family: {FONTS}", value)
-        if name in ("d", "x", "y", "transform", "style", "width", "height"):
-            value = _NUMBER.sub(lambda match: _short(float(match[0])), value.replace("\n", "")).strip()
-        element.attrib[name] = value
+    for name in sorted(element.attrib.keys() & {"d", "x", "y", "style", "width", "height"}):
+        value = re.sub(r"font-family: [^;]+", f"font-family: {FONTS}", element.attrib[name].replace("\n", ""))
+        element.attrib[name] = _NUMBER.sub(lambda match: _short(float(match[0])), value).strip()
     if element.attrib.get("transform", "").startswith("rotate(-0 "):
         del element.attrib["transform"]
     element.tail = None
@@ -101,4 +100,4 @@ def _rename(element: ET.Element, used: set[str], prefix: str) -> None:
 
 def _short(number: float) -> str:
     """Two digits after the point: a hundredth of a point is not seen."""
-    return f"{number:.2f}".rstrip("0").rstrip(".").replace("-0", "0") if abs(number) < 0.01 else f"{number:.2f}".rstrip("0").rstrip(".")
+    return "0" if abs(number) < 0.005 else f"{number:.2f}".rstrip("0").rstrip(".")
