@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt.building import Site, ZoneBuild, limit_shares, score_zone, site_of
+from spareopt.building import Site, ZoneBuild, limit_shares, score_zone, site_of, zone_columns
 from spareopt.decisions import ZoneChoice
 from spareopt.environment import divides
 from spareopt.errors import Fault, InputError, OverloadedError
@@ -138,13 +138,14 @@ def zone_candidates(build: ZoneBuild, excluded: Counter[str]) -> Iterator[tuple[
         inter, usable = _usable(build, intra, limits, excluded)
         if not len(inter) or not len(usable):
             continue
+        columns = zone_columns(build, intra, inter, usable)
         for p, plan in enumerate(instance.repair_plans):
             for choice in repair_choices(plan):
                 if not build.guaranteed(plan, choice, intra):
                     excluded["fewer usable blocks than guaranteed"] += len(inter) * len(usable)
                     continue
                 try:
-                    frame, states = score_zone(build, intra, inter, plan, choice, usable)
+                    frame, states = score_zone(build, intra, inter, plan, choice, usable, columns)
                 except OverloadedError:
                     excluded["crews that can't keep up by far"] += len(inter) * len(usable)
                     continue
@@ -220,12 +221,17 @@ def stack(frames: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Frames of candidates, of arrays of one length or constants, one below the other."""
     if not frames:
         return pd.DataFrame({column: pd.Series(dtype=float) for column in _COLUMNS})
-    sizes = [len(np.atleast_1d(frame["gpu_limit_kw"])) for frame in frames]
-    columns = {}
-    for column in _COLUMNS:
-        parts = [np.broadcast_to(frame[column], size) for frame, size in zip(frames, sizes, strict=True)]
-        columns[column] = np.concatenate(parts)
-    return pd.DataFrame(columns)
+    sizes = np.array([np.size(frame["gpu_limit_kw"]) for frame in frames])
+    return pd.DataFrame({column: _stacked([frame[column] for frame in frames], sizes) for column in _COLUMNS})
+
+
+def _stacked(parts: Sequence[Any], sizes: Counts) -> NDArray[Any]:
+    """Arrays one below the other, where a number stands for an array of the size that is due."""
+    if not any(isinstance(part, np.ndarray) for part in parts):
+        return np.repeat(np.array(parts), sizes)
+    return np.concatenate(
+        [part if np.ndim(part) else np.full(size, part) for part, size in zip(parts, sizes.tolist(), strict=True)]
+    )
 
 
 def energy_cost_per_kw_year(instance: Instance) -> float:

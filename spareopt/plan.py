@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -129,7 +130,12 @@ class Plan(Result):
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | dict(_installed())
+
+
+@cache  # the metadata of a package is read from disk, and it does not change while a process runs
+def _installed() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in PACKAGES)
 
 
 def provenance_of(instance: Instance, options: dict[str, Any], seed: int) -> Provenance:
