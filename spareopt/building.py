@@ -17,7 +17,7 @@ from spareopt.exact import ZoneScores
 from spareopt.instance import BlockDesign, Instance, Zone
 from spareopt.numerics.recovery import Checkpointing
 from spareopt.power import zone_draw
-from spareopt.repair import RepairChoice, shelf_price, yearly_cost, zone_repair
+from spareopt.repair import RepairChoice, ZoneRepair, repair_choices, shelf_price, yearly_cost, zone_repair
 from spareopt.repair_plans import RepairPlan
 from spareopt.scaling import hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_scheme
@@ -39,6 +39,22 @@ class Site:
     model: Model
     environment: Environment
     checkpoint_plan: CheckpointPlan | None
+
+    @cached_property
+    def choices(self) -> tuple[tuple[RepairChoice, ...], ...]:
+        """What each repair plan leaves to choose."""
+        return tuple(tuple(repair_choices(plan)) for plan in self.instance.repair_plans)
+
+    @cached_property
+    def _repairs(self) -> dict[tuple[str, RepairChoice], ZoneRepair]:
+        return {}
+
+    def repair(self, plan: RepairPlan, choice: RepairChoice) -> ZoneRepair:
+        """The repair of a zone that takes a repair plan of the instance, which is the same for every zone."""
+        known = self._repairs.get((plan.name, choice))
+        if known is None:
+            known = self._repairs[plan.name, choice] = zone_repair(self.instance, plan, choice)
+        return known
 
     @property
     def groups(self) -> int | None:
@@ -100,7 +116,7 @@ class ZoneBuild:
 
     def scores(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
         """The zone for every R in ``inter_spares``, under a repair plan with its choices made."""
-        repair = zone_repair(self.site.instance, plan, choice)
+        repair = self.site.repair(plan, choice)
         if self.site.model == "first-order":
             scores = first_order.zone_scores(self.structure, repair, intra_spares, inter_spares)
             return StateScores(scores.unavailability[:, None], scores)

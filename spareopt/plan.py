@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -95,10 +96,15 @@ class Provenance(Frozen):
 class Audit:
     """What stands behind a plan: every candidate and its fate, the last model, the solver's log."""
 
-    candidates: pd.DataFrame
+    make_table: Callable[[], pd.DataFrame]
     model: Any
     log: str
     seconds: dict[str, float]
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Every candidate and its fate; made when it is asked for, as few plans are asked."""
+        return self.make_table()
 
 
 class Plan(Result):
