@@ -26,6 +26,7 @@ from spareopt.reports.plan_sections import limits_table, loss_rows
 from spareopt.score_text import limit_name
 from spareopt.simulation.text import agreement_table, headline, running_table
 from spareopt.wording import (
+    Show,
     hundredths,
     listed,
     objective_number,
@@ -300,7 +301,7 @@ def _numbers(base: Plan, best: Plan) -> list[tuple[str, str, str, str]]:
     """The numbers of two plans side by side, those that both know."""
     money = best.evaluation.currency
     one, two = base.evaluation, best.evaluation
-    shown = [
+    shown: list[tuple[str, float | None, float | None, Show]] = [
         ("goodput", one.goodput, two.goodput, lambda v: f"{v:,.1f} baseline GPUs"),
         ("GPUs", float(one.gpus), float(two.gpus), lambda v: f"{v:,.0f}"),
         ("availability", one.availability, two.availability, lambda v: f"{v:.6f}"),
