@@ -62,7 +62,8 @@ if TYPE_CHECKING:
     from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
-    from spareopt.sweeps import sweep
+    from spareopt.sweep_result import Sweep
+    from spareopt.sweeps import sweep, whole_sweep
     from spareopt.workbooks.writing import write_workbook
 
 _CHECKOUT = Path(__file__).parents[1]
@@ -102,6 +103,7 @@ _HOMES = {
     "StagedScore": "staging.score",
     "StagedZone": "staging.decisions",
     "StrategyMap": "map_result",
+    "Sweep": "sweep_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
     "WhyNot": "alternatives",
@@ -155,6 +157,7 @@ _HOMES = {
     "tornado": "exposure",
     "undominated": "selection",
     "what_binds": "binding",
+    "whole_sweep": "sweeps",
     "why_not": "alternatives",
     "write_calibration": "calibration.store",
     "write_curve": "curve_store",
@@ -202,6 +205,7 @@ __all__ = [
     "StagedScore",
     "StagedZone",
     "StrategyMap",
+    "Sweep",
     "Tornado",
     "Trace",
     "WhyNot",
@@ -255,6 +259,7 @@ __all__ = [
     "tornado",
     "undominated",
     "what_binds",
+    "whole_sweep",
     "why_not",
     "write_calibration",
     "write_curve",
