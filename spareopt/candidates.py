@@ -118,9 +118,10 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
     The last ones scored are kept: what-ifs often differ in limits and objective alone, of which no candidate knows.
     Their tables are shared, and not to be changed.  Raises InputError where the model can't score the instance.
     """
+    check_model(instance, model)
     for known in tuple(_KEPT):
         if known.site.model == model and _same_candidates(known.instance, instance):
-            return replace(known, site=replace(known.site, instance=instance), excluded=dict(known.excluded))
+            return replace(known, site=known.site.of(instance), excluded=dict(known.excluded))
     found = _enumerated(instance, model)
     kept, rows = [found], len(found.table)
     for known in _KEPT[: MOST_KEPT - 1]:
@@ -133,13 +134,23 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
 
 
 def _same_candidates(one: Instance, other: Instance) -> bool:
-    """Whether two instances have the same candidates, the same in all but limits and objective."""
-    names = Instance.model_fields.keys() - {"limits", "objective"}
-    return one is other or all(getattr(one, name) == getattr(other, name) for name in names)
+    """Whether two instances have the same candidates: they are the same but for what no zone knows of."""
+    unknown = {"name", "description", "notes", "scenarios", "intervals", "limits", "objective", "power"}
+    if not any(_recovery_matters(instance) for instance in (one, other)):
+        unknown.add("checkpoint_plans")
+    return one is other or (
+        all(getattr(one, name) == getattr(other, name) for name in Instance.model_fields.keys() - unknown)
+        and one.power.model_copy(update={"energy_price": None}) == other.power.model_copy(update={"energy_price": None})
+    )
+
+
+def _recovery_matters(instance: Instance) -> bool:
+    """Whether zones know how the job recovers: its replica groups are placed in them, or their units rest meanwhile."""
+    replicas = any(plan.replicas is not None for plan in instance.checkpoint_plans)
+    return replicas or instance.failures.ageing == "computing"
 
 
 def _enumerated(instance: Instance, model: Model) -> Candidates:
-    check_model(instance, model)
     site = site_of(instance, model)
     frames, shorts, excluded = [], [], Counter[str]()
     for z, zone in enumerate(instance.zones):
