@@ -40,6 +40,10 @@ class Site:
     environment: Environment
     checkpoint_plan: CheckpointPlan | None
 
+    def of(self, instance: Instance) -> Site:
+        """The same site for an instance of the same environment."""
+        return Site(instance, self.model, self.environment, _only_plan(instance))
+
     @cached_property
     def choices(self) -> tuple[tuple[RepairChoice, ...], ...]:
         """What each repair plan leaves to choose."""
@@ -71,9 +75,11 @@ class Site:
 
 def site_of(instance: Instance, model: Model, plan: CheckpointPlan | None = None) -> Site:
     """The site of an instance, for one checkpoint plan where it matters to the zones; the only one if none is named."""
-    if plan is None and len(instance.checkpoint_plans) == 1:
-        plan = instance.checkpoint_plans[0]
-    return Site(instance, model, site_environment(instance), plan)
+    return Site(instance, model, site_environment(instance), plan or _only_plan(instance))
+
+
+def _only_plan(instance: Instance) -> CheckpointPlan | None:
+    return instance.checkpoint_plans[0] if len(instance.checkpoint_plans) == 1 else None
 
 
 @dataclass(frozen=True)

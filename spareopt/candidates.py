@@ -33,6 +33,13 @@ DECISIONS = [
 """The columns that say what a candidate is: places in the instance's lists, counts, and the GPU limit (NaN: none)."""
 
 
+ADDED_UP = [
+    "racks", "crews", "shelf_trays", "rate_per_h", "gpus", "working_gpus", "placed_gpus", "planned_stops", "capital",
+    "plan_cost_per_year", "it_power_kw", "blocked_power_kw",
+]  # fmt: skip
+"""The columns that zones add up."""
+
+
 @dataclass(frozen=True)
 class Candidates:
     """All candidates of an instance, a row each, and how many combinations were left out for which reason.
@@ -53,6 +60,22 @@ class Candidates:
     def only(self, keep: NDArray[np.bool_]) -> Candidates:
         """The candidates of the rows marked, numbered anew."""
         return replace(self, table=self.table[keep].reset_index(drop=True), short=self.short[keep])
+
+    def merged(self) -> Candidates:
+        """Each candidate for all zones of its class at once: a class built alike is one zone, so many times as large.
+
+        It is exact where zones share no crews and no shelf: rates and numbers add up, and given the state of the
+        environment the zones of a class are all up with the product of their probabilities.
+        """
+        members = np.array([zone.count for zone in self.instance.zones])
+        number = members[self.table["zone"].to_numpy()]
+        zones = tuple(zone.model_copy(update={"count": 1}) for zone in self.instance.zones)
+        site = self.site.of(self.instance.model_copy(update={"zones": zones}))
+        with np.errstate(divide="ignore"):
+            down = -np.expm1(number * np.log1p(-self.table["unavailability"].to_numpy()))
+            short = -np.expm1(number[:, None] * np.log1p(-self.short))
+        added_up = {name: number * self.table[name] for name in ADDED_UP}
+        return Candidates(site, self.table.assign(**added_up, unavailability=down), short, self.excluded)
 
     def choice(self, row: int, count: int) -> ZoneChoice:
         """The decisions of one candidate, taken by ``count`` zones of its class."""
@@ -118,9 +141,10 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
     The last ones scored are kept: what-ifs often differ in limits and objective alone, of which no candidate knows.
     Their tables are shared, and not to be changed.  Raises InputError where the model can't score the instance.
     """
+    check_model(instance, model)
     for known in tuple(_KEPT):
         if known.site.model == model and _same_candidates(known.instance, instance):
-            return replace(known, site=replace(known.site, instance=instance), excluded=dict(known.excluded))
+            return replace(known, site=known.site.of(instance), excluded=dict(known.excluded))
     found = _enumerated(instance, model)
     kept, rows = [found], len(found.table)
     for known in _KEPT[: MOST_KEPT - 1]:
@@ -133,13 +157,23 @@ def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidat
 
 
 def _same_candidates(one: Instance, other: Instance) -> bool:
-    """Whether two instances have the same candidates, the same in all but limits and objective."""
-    names = Instance.model_fields.keys() - {"limits", "objective"}
-    return one is other or all(getattr(one, name) == getattr(other, name) for name in names)
+    """Whether two instances have the same candidates: they are the same but for what no zone knows of."""
+    unknown = {"name", "description", "notes", "scenarios", "intervals", "limits", "objective", "power"}
+    if not any(_recovery_matters(instance) for instance in (one, other)):
+        unknown.add("checkpoint_plans")
+    return one is other or (
+        all(getattr(one, name) == getattr(other, name) for name in Instance.model_fields.keys() - unknown)
+        and one.power.model_copy(update={"energy_price": None}) == other.power.model_copy(update={"energy_price": None})
+    )
+
+
+def _recovery_matters(instance: Instance) -> bool:
+    """Whether zones know how the job recovers: its replica groups are placed in them, or their units rest meanwhile."""
+    replicas = any(plan.replicas is not None for plan in instance.checkpoint_plans)
+    return replicas or instance.failures.ageing == "computing"
 
 
 def _enumerated(instance: Instance, model: Model) -> Candidates:
-    check_model(instance, model)
     site = site_of(instance, model)
     frames, shorts, excluded = [], [], Counter[str]()
     for z, zone in enumerate(instance.zones):
