@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from spareopt.cli_options import EACH_SOLVE, instance_options, json_option, solve_options_with
-from spareopt.errors import Fault, InputError
+from spareopt.errors import Fault, InputError, StoppedError
 from spareopt.exits import emit
 
 if TYPE_CHECKING:
@@ -64,7 +65,8 @@ def explore(
     decisions = None if nominal.plan is None else nominal.plan.decisions
     levers = levers_of(instance, decisions, asked.model)
 
-    from spareopt.exploring.page import Exploration, serve  # noqa: PLC0415
+    from spareopt.exploring.page import serve  # noqa: PLC0415
+    from spareopt.exploring.session import Exploration  # noqa: PLC0415
 
     def ready(url: str) -> None:
         if as_json:
@@ -75,10 +77,9 @@ def explore(
         if browser:
             click.launch(url)
 
-    try:
-        serve(Exploration(instance, given, levers, Reply(nominal), asked, output), port, ready)
-    except KeyboardInterrupt:
-        pass  # how one ends it
+    reply = Reply(nominal, explaining=nominal.status == "infeasible")
+    with suppress(KeyboardInterrupt):  # how one ends it
+        serve(Exploration(instance, given, levers, reply, asked, output), port, ready)
 
 
 def _nominal(instance: Instance, options: Any) -> Answer:
@@ -87,4 +88,7 @@ def _nominal(instance: Instance, options: Any) -> Answer:
     from spareopt.what_if import WhatIf, answer  # noqa: PLC0415
 
     with Progress(instance) as progress:
-        return answer(WhatIf(instance), options, on_progress=progress.show)
+        result = answer(WhatIf(instance), options, on_progress=progress.show)
+    if result.status == "interrupted":
+        raise StoppedError("interrupted before the page was there")
+    return result

@@ -1,41 +1,31 @@
-"""The page: levers to the left, the answer beside them; each browser tab is a session of its own.
-
-The only module that touches Panel.  What a tab shows belongs to the levers as they stand: an answer to what was asked
-before is never shown as that of what is asked now.
-"""
+"""The page: levers to the left, the answer beside them; each browser tab has a session of its own."""
 
 from __future__ import annotations
 
-import contextlib
 import socket
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
+from html import escape
 from io import BytesIO
 from typing import Any
 
+import click
 import panel as pn
+from panel.io.server import get_server
 from panel.io.state import set_curdoc
 
 from spareopt.errors import Fault, InputError
 from spareopt.exploring import parts
-from spareopt.exploring.levers import Group, Lever, changes_of, positions
+from spareopt.exploring.control import Control
+from spareopt.exploring.levers import Group
 from spareopt.exploring.picture import kept_figures
-from spareopt.exploring.solving import Desk, Reply
+from spareopt.exploring.session import Exploration, Session
+from spareopt.exploring.solving import Reply
 from spareopt.exploring.style import CARD, PAGE, PARTS, STALE, UNLABELLED, WIDGET
-from spareopt.exploring.what_ifs import (
-    KeptWhatIf,
-    as_overlay,
-    keep,
-    solved_by,
-    typed_again,
-)
+from spareopt.exploring.what_ifs import name_of
 from spareopt.folders import write_new_file
-from spareopt.instance import Instance
-from spareopt.overlays.overlay import overlay_text
-from spareopt.solved import Solved
-from spareopt.what_if import Changes, SolveOptions, WhatIf, changed
+from spareopt.what_if import Changes
 
 ADDRESS = "127.0.0.1"
 """Nothing but this machine reaches the page."""
@@ -46,333 +36,226 @@ GROUPS: tuple[tuple[Group, str], ...] = (
     ("repair and recovery", "Repair and recovery"),
     ("prices", "Prices"),
 )
+STICKY = {"position": "sticky", "top": "0", "z-index": "10"}
+LEFT, RIGHT, HALF = ({"flex": flex, "min-width": "0"} for flex in ("1 1 320px", "3 1 560px", "1 1 340px"))
+BELOW = (0, 0, 12, 0)
 TICK = 1000  # ms
 
 
-@dataclass(frozen=True)
-class Exploration:
-    """What is explored: the instance, how it was typed, its levers, its own answer, and how what-ifs are solved."""
-
-    instance: Instance
-    given: str
-    levers: tuple[Lever, ...]
-    nominal: Reply
-    options: SolveOptions
-    export: str | None = None
-    """The file that what is kept is written to."""
-
-
-class _Control:
-    """A lever as widgets: its slider over the stops, its box for any value, and whether it is held."""
-
-    def __init__(self, lever: Lever, moved: Callable[[], None]) -> None:
-        self.lever, self._moved, self._quiet = lever, moved, False
-        name = f"{lever.name}, {lever.sense}"
-        self.held = pn.widgets.Checkbox(name=name, value=lever.stated is not None, stylesheets=[WIDGET])
-        self.slider = pn.widgets.IntSlider(
-            name=name, start=0, end=len(lever.stops) - 1, value=lever.nearest(lever.stated), show_value=False,
-            sizing_mode="stretch_width", margin=(4, 12), stylesheets=[UNLABELLED],
-        )  # fmt: skip
-        self.box = pn.widgets.TextInput(name=name, width=150, margin=(0, 0, 0, 4), stylesheets=[UNLABELLED])
-        self.put(lever.stated)
-        self.held.param.watch(lambda _: self._change(lever.start if self.held.value else None), "value")
-        self.slider.param.watch(lambda _: self._change(lever.stops[self.slider.value]), "value")
-        self.box.param.watch(lambda _: self._change(self.box.value), "value")
-
-    def view(self) -> Any:
-        """The widgets in their places."""
-        lever = self.lever
-        if lever.off:
-            title: Any = self.held
-        else:
-            now = "" if not lever.now else f" <span class='now'>as stated: {_shortened(lever.now)}</span>"
-            text = f"{lever.name}{'' if lever.multiple else f', {lever.sense}'}{now}"
-            title = _html(f"<div>{text}</div>", margin=(0, 0, 0, 4))
-        return pn.Column(
-            title,
-            pn.Row(self.slider, self.box, sizing_mode="stretch_width"),
-            sizing_mode="stretch_width",
-            margin=(2, 0, 8, 0),
-            css_classes=[f"lever-{lever.key.replace('.', '-').replace('*', 'any')}"],
-        )
-
-    @property
-    def text(self) -> str | None:
-        """What the lever is set to, as typed; None where its cap is off."""
-        return self.box.value if self.held.value or not self.lever.off else None
-
-    def put(self, text: str | None) -> None:
-        """Move the widgets to a value without asking anything."""
-        quiet, self._quiet = self._quiet, True
-        self.held.value = text is not None
-        self.box.value = text or ""
-        self.slider.value = self.lever.nearest(text)
-        self.box.disabled = self.slider.disabled = text is None
-        self.box.placeholder = "no limit" if text is None else ""
-        self._quiet = quiet
-
-    def _change(self, text: str | None) -> None:
-        if not self._quiet:
-            self.put(text)
-            self._moved()
-
-
-class Session:
-    """One browser tab: where its levers stand, the answer to that, and what it keeps."""
+class Page:
+    """The widgets of one tab, and what they show of its session."""
 
     def __init__(self, exploration: Exploration) -> None:
         self.exploration = exploration
         self._document = pn.state.curdoc
-        self._desk = Desk(exploration.options, self._told_elsewhere)
-        self._changes: Changes | None = {}
-        self._reply: Reply | None = exploration.nominal
-        self._last: Reply | None = exploration.nominal
-        """The last answer that was shown; while the next is awaited, what the page still shows, dimmed."""
-        self._before: Reply | None = None
-        """The answer with a plan before the present one."""
-        self._number = 0
-        self._asked_at = 0.0
-        self._kept: tuple[KeptWhatIf, ...] = ()
-        self._desk.know(WhatIf(exploration.instance), exploration.nominal)
-        self._controls = {lever.key: _Control(lever, self._moved) for lever in exploration.levers}
-        self._head, self._stale_note = _html(sizing_mode="stretch_width"), _html()
-        self._plan, self._losses, self._limits = _card(), _card(), _card()
-        self._score, self._change, self._conflict, self._command = _card(), _card(), _card(), _card()
-        self._table, self._message, self._pictures = _html(), _html(), pn.FlexBox(sizing_mode="stretch_width")
-        self._commands = _html()
+        self._session = Session(exploration, self._told_elsewhere)
+        self._controls = {lever.key: Control(lever, self._safely(self._moved)) for lever in exploration.levers}
+        self._head, self._stale = _html(), _html()
+        self._details = {name: _html(styles=CARD, margin=BELOW) for name in DETAILS}
+        self._ways_out = pn.FlexBox(sizing_mode="stretch_width")
         self._name = pn.widgets.TextInput(
-            placeholder="name (or left to its changes)", name="name of the what-if", stylesheets=[UNLABELLED], width=230
-        )
-        self._keep = _button("Keep this what-if", self._keep_it, "primary")
-        self._reset = _button("All as stated", lambda: self._put({}))
-        self._chosen = pn.widgets.Select(name="kept what-if", options=[], width=230, stylesheets=[UNLABELLED])
-        self._back = _button("Set levers to it", self._go_back)
-        self._remove = _button("Remove it", self._remove_it)
-        self._download = pn.widgets.FileDownload(
-            callback=self._exported, filename=EXPORT_NAME, label=f"Download {EXPORT_NAME}", embed=False, auto=True,
-            button_type="default", stylesheets=[WIDGET],
+            name="name of the what-if", placeholder="its name, or left to its changes", width=230,
+            stylesheets=[UNLABELLED],
         )  # fmt: skip
-        self._write = _button(f"Write {exploration.export}", self._write_it)
+        self._keep = self._button("Keep this what-if", self._keep_it, "primary")
+        self._kept_note, self._command = _html(), _html()
+        self._table, self._export_note, self._commands = _html(), _html(), _html()
+        self._chosen = pn.widgets.Select(name="kept what-if", options=[], width=230, stylesheets=[UNLABELLED])
+        self._pictures = pn.FlexBox(sizing_mode="stretch_width")
+        self._with_kept = pn.Column(
+            pn.FlexBox(
+                self._chosen, self._button("Set the levers to it", self._go_back),
+                self._button("Remove it", self._remove_it), sizing_mode="stretch_width",
+            ),
+            self._pictures,
+            pn.FlexBox(*self._exports(), sizing_mode="stretch_width"),
+            self._export_note,
+            self._commands,
+            sizing_mode="stretch_width",
+        )  # fmt: skip
         self._show()
         self._show_kept()
         pn.state.add_periodic_callback(self._tick, TICK)
-        pn.state.on_session_destroyed(lambda _: self.close())
+        pn.state.on_session_destroyed(lambda _: self._session.close())
 
     def view(self) -> Any:
-        """The page."""
-        instance = self.exploration.instance
-        title = f"<div class='title'><h1>{parts.escape(instance.name)}</h1><p>{parts.escape(instance.description)}</p></div>"
+        """The whole page."""
+        keeping = pn.FlexBox(
+            self._name, self._keep, self._button("All as stated", lambda: self._put({})), sizing_mode="stretch_width"
+        )
+        answer = [self._stale, _card(keeping, self._kept_note, self._command), self._ways_out]
         return pn.Column(
-            _html(title, sizing_mode="stretch_width", margin=(10, 14, 0, 14)),
+            _html(parts.title(self.exploration.instance), margin=(10, 14, 0, 14)),
             pn.Column(self._head, sizing_mode="stretch_width", margin=(6, 10), styles=STICKY),
             pn.FlexBox(
+                pn.Column(*self._lever_cards(), sizing_mode="stretch_width", styles=LEFT),
                 pn.Column(
-                    *self._lever_cards(), sizing_mode="stretch_width", styles={"flex": "1 1 320px", "min-width": "0"}
-                ),
-                pn.Column(
-                    self._stale_note, self._keep_card(), self._conflict, self._plan, self._losses, self._change,
-                    self._limits, self._score, self._kept_card(),
-                    sizing_mode="stretch_width", styles={"flex": "3 1 560px", "min-width": "0"},
+                    *answer, *self._details.values(), _card(self._table, self._with_kept),
+                    sizing_mode="stretch_width", styles=RIGHT,
                 ),
                 sizing_mode="stretch_width", gap="12px", styles={"padding": "0 10px 20px"},
             ),
             sizing_mode="stretch_width",
         )  # fmt: skip
 
-    def close(self) -> None:
-        """End the session's process."""
-        self._desk.close()
-
     def _lever_cards(self) -> Iterator[Any]:
         for group, title in GROUPS:
             controls = [self._controls[lever.key] for lever in self.exploration.levers if lever.group == group]
             if controls:
-                yield pn.Column(
-                    _html(f"<h2>{title}</h2>"), *(control.view() for control in controls),
-                    sizing_mode="stretch_width", styles=CARD, margin=(0, 0, 12, 0),
-                )  # fmt: skip
-        yield self._reset
+                yield _card(_html(f"<h2>{title}</h2>"), *(control.view() for control in controls))
 
-    def _keep_card(self) -> Any:
-        return pn.Column(
-            pn.FlexBox(self._name, self._keep, sizing_mode="stretch_width"), self._message, self._command_html(),
-            sizing_mode="stretch_width", styles=CARD, margin=(0, 0, 12, 0),
+    def _exports(self) -> Iterator[Any]:
+        if self.exploration.export is not None:
+            yield self._button(f"Write {self.exploration.export}", self._write_it)
+        yield pn.widgets.FileDownload(
+            callback=lambda: BytesIO(self._session.export().encode("utf-8")), filename=EXPORT_NAME,
+            label=f"Download {EXPORT_NAME}", embed=False, auto=True, button_style="outline", stylesheets=[WIDGET],
         )  # fmt: skip
 
-    def _command_html(self) -> Any:
-        self._command = _html(sizing_mode="stretch_width")
-        return self._command
+    def _button(self, name: str, pressed: Callable[[], None], kind: str = "default") -> Any:
+        style = "solid" if kind == "primary" else "outline"
+        result = pn.widgets.Button(name=name, button_type=kind, button_style=style, stylesheets=[WIDGET])
+        result.on_click(lambda _: self._safely(pressed)())
+        return result
 
-    def _kept_card(self) -> Any:
-        export = [self._download] if self.exploration.export is None else [self._write, self._download]
-        return pn.Column(
-            self._table, pn.FlexBox(self._chosen, self._back, self._remove, sizing_mode="stretch_width"),
-            self._pictures, pn.FlexBox(*export, sizing_mode="stretch_width"), self._commands,
-            sizing_mode="stretch_width", styles=CARD, margin=(0, 0, 12, 0),
-        )  # fmt: skip
+    def _safely(self, do: Callable[[], None]) -> Callable[[], None]:
+        """The same, but an error of this program is told on the page: Bokeh would drop it without a word."""
+
+        def safely() -> None:
+            try:
+                do()
+            except Exception as error:
+                click.echo(f"error: {_internal(error)}", err=True)
+                self._head.object = parts.refused(_internal(error))
+
+        return safely
 
     def _moved(self) -> None:
-        """A lever was moved: ask what then."""
-        exploration = self.exploration
-        if self._reply is not None:
-            self._last = self._reply
-            if self._reply.answer.plan is not None:
-                self._before = self._reply
-        self._reply, self._changes = None, None
-        self._message.object = ""
-        try:
-            texts = {key: control.text for key, control in self._controls.items()}
-            changes = changes_of(exploration.levers, texts)
-            what_if = WhatIf(changed(exploration.instance, changes), changes)
-        except InputError as error:
-            self._number = self._desk.ask(None)
-            self._show()
-            self._head.object = parts.refused("\n".join(str(fault) for fault in error.faults))
-            return
-        self._changes, self._asked_at = changes, time.monotonic()
-        self._number = self._desk.ask(what_if)
+        self._kept_note.object = ""
+        self._session.move({key: control.text for key, control in self._controls.items()})
         self._show()
 
-    def _told_elsewhere(self, number: int, reply: Reply) -> None:
-        """A reply from the desk's thread: to be shown by the page's own."""
-        with contextlib.suppress(RuntimeError):  # the tab or the server is gone
-            self._document.add_next_tick_callback(partial(self._told, number, reply))
-
-    def _told(self, number: int, reply: Reply) -> None:
-        if number != self._number:
-            return  # the levers have moved on
-        with set_curdoc(self._document):
-            self._reply = self._last = reply
-            self._show()
-
-    def _tick(self) -> None:
-        if self._reply is None and self._changes is not None:
-            self._head.object = parts.solving(self._changes, self.exploration.levers, time.monotonic() - self._asked_at)
-
     def _put(self, changes: Changes) -> None:
-        """Move the levers to what changes stand for."""
-        texts = positions(self.exploration.levers, changes)
-        if texts is None:
-            return
-        for key, text in texts.items():
+        """Move the levers to where they make these changes."""
+        for key, text in (self._session.texts(changes) or {}).items():
             self._controls[key].put(text)
         self._moved()
 
-    def _show(self) -> None:
-        """Show the answer to where the levers stand, or what was shown last, dimmed."""
-        exploration, instance = self.exploration, self.exploration.instance
-        reply = self._reply or self._last
-        fresh = self._reply is not None
-        self._keep.disabled = not fresh or not self._changes
-        if fresh:
-            assert reply is not None
-            self._head.object = parts.headline(reply, exploration.levers)
-        elif self._changes is not None:
-            self._head.object = parts.solving(self._changes, exploration.levers, 0.0)
-        self._stale_note.object = "" if fresh else STALE_NOTE
-        details = [self._conflict, self._plan, self._losses, self._change, self._limits, self._score]
-        for pane in details:
-            pane.stylesheets = [PARTS] if fresh else [PARTS, STALE]
-        self._command.object = ""
-        if fresh and self._changes is not None:
-            self._command.object = parts.command_part(typed_again(exploration.given, instance, self._changes))
-        if not fresh:
-            return
-        assert reply is not None
-        plan, nominal = reply.answer.plan, exploration.nominal.answer.plan
-        then = changed(instance, reply.answer.changes)
-        self._conflict.object = parts.conflict(
-            reply, then, typed_again(exploration.given, instance, reply.answer.changes)
-        )
-        self._plan.object = "" if plan is None else parts.plan_part(plan, then)
-        self._losses.object = "" if plan is None else parts.losses(plan, nominal if reply.answer.changes else None)
-        self._limits.object = "" if plan is None else parts.limits_html(plan)
-        self._score.object = "" if plan is None else parts.score_part(plan, then)
-        self._change.object = "" if plan is None else parts.changes_part(self._compared(reply, then))
-        for pane in details:
-            pane.visible = bool(pane.object)
+    def _told_elsewhere(self, number: int, reply: Reply) -> None:
+        """A reply from the session's other thread: to be shown by the page's own."""
 
-    def _compared(self, reply: Reply, instance: Instance) -> list[Solved]:
-        """The plans that the present one is held against, and itself: the instance as it stands, the one before."""
-        plans = []
-        nominal, before, now = self.exploration.nominal.answer, self._before, reply.answer
-        if nominal.plan is not None and now.changes:
-            plans.append(Solved("as it stands", nominal.plan, self.exploration.instance))
-        if (
-            before is not None
-            and before.answer.plan is not None
-            and before.answer.changes not in (nominal.changes, now.changes)
-        ):
-            then = changed(self.exploration.instance, before.answer.changes)
-            plans.append(Solved("the one before", before.answer.plan, then))
-        assert now.plan is not None
-        return [*plans, Solved("now", now.plan, instance)]
+        def show() -> None:
+            with set_curdoc(self._document):
+                if self._session.told(number, reply):
+                    self._show()
+
+        with suppress(RuntimeError):  # the tab is gone, or the server
+            self._document.add_next_tick_callback(self._safely(show))
+
+    def _tick(self) -> None:
+        seconds = self._session.waiting
+        if seconds is not None and self._session.changes is not None:
+            self._head.object = parts.solving(self._session.changes, self.exploration.levers, seconds)
+
+    def _show(self) -> None:
+        """Show the answer to where the levers stand; until there is one, what stood there before, dimmed."""
+        session, levers = self._session, self.exploration.levers
+        reply = session.reply
+        self._keep.disabled = reply is None or not reply.answer.changes
+        self._stale.object = parts.stale() if reply is None else ""
+        for pane in self._details.values():
+            pane.css_classes = [STALE] if reply is None else []
+        self._ways_out.objects = [
+            self._button(f"Set {name_of(changes, levers)}", partial(self._put, {**(session.changes or {}), **changes}))
+            for changes in session.ways_out()
+        ]
+        command = session.command()
+        self._command.object = parts.command_part("To type this what-if again:", [command]) if command else ""
+        if session.changes is None:
+            self._head.object = parts.refused(session.refusal)
+        elif reply is None:
+            self._head.object = parts.solving(session.changes, levers, 0.0)
+        else:
+            self._head.object = parts.headline(reply, levers)
+            for name, part in DETAILS.items():
+                self._details[name].object = text = part(session)
+                self._details[name].visible = bool(text)
 
     def _keep_it(self) -> None:
-        if self._reply is None:
-            return
         try:
-            self._kept = keep(
-                self._kept,
-                self._name.value or "",
-                self._reply.answer,
-                self.exploration.instance,
-                self.exploration.levers,
-            )
+            item = self._session.keep(self._name.value_input or "")
         except InputError as error:
-            self._message.object = parts.message(error.faults[0].message, "refused")
+            self._kept_note.object = parts.message(error.faults[0].message, "refused")
             return
-        last = self._kept[-1]
-        as_called = "" if last.name == last.called else f" (“{last.called}” in its description)"
-        self._message.object = parts.message(f"Kept as {last.name}{as_called}.")
-        self._name.value = ""
-        self._show_kept(last.name)
+        called = "" if item.name == item.called else f": names hold plain letters; “{item.called}” is its description"
+        self._kept_note.object = parts.message(f"Kept as {item.name}{called}.")
+        self._name.value = self._name.value_input = ""
+        self._show_kept(item.name)
 
     def _remove_it(self) -> None:
-        self._kept = tuple(item for item in self._kept if item.name != self._chosen.value)
+        self._session.remove(self._chosen.value)
         self._show_kept()
 
     def _go_back(self) -> None:
-        item = next((item for item in self._kept if item.name == self._chosen.value), None)
-        if item is not None:
-            self._put(item.answer.changes)
+        for item in self._session.kept:
+            if item.name == self._chosen.value:
+                self._put(item.answer.changes)
 
     def _show_kept(self, chosen: str | None = None) -> None:
-        exploration, names = self.exploration, [item.name for item in self._kept]
-        self._table.object = parts.kept_part(self._kept, exploration.nominal.answer, exploration.levers)
+        kept, nominal = self._session.kept, self.exploration.nominal.answer
+        names = [item.name for item in kept]
+        self._table.object = parts.kept_part(kept, nominal, self.exploration.levers)
+        self._with_kept.visible = bool(kept)
         self._chosen.options = names
-        self._chosen.value = chosen if chosen in names else (names[0] if names else None)
-        for widget in (self._chosen, self._back, self._remove, self._download, self._write):
-            widget.disabled = not names
-        figures = kept_figures(exploration.nominal.answer, self._kept)
-        self._pictures.objects = [
-            pn.pane.Bokeh(item, sizing_mode="stretch_width", styles={"flex": "1 1 340px", "min-width": "0"})
-            for item in figures
-        ]
-        file = exploration.export or EXPORT_NAME
-        commands = "\n".join(solved_by(exploration.given, file, name) for name in names)
-        self._commands.object = (
-            "" if not names else f"<p class='key'>To solve them from that file:</p><pre>{parts.escape(commands)}</pre>"
-        )
-
-    def _text(self) -> str:
-        return overlay_text(as_overlay(self._kept, self.exploration.given, self.exploration.instance))
-
-    def _exported(self) -> BytesIO:
-        return BytesIO(self._text().encode("utf-8"))
+        self._chosen.value = chosen or (names[-1] if names else None)
+        figures = kept_figures(nominal, kept)
+        panes = [pn.pane.Bokeh(item, sizing_mode="stretch_width") for item in figures]
+        self._pictures.objects = [pn.Column(pane, sizing_mode="stretch_width", styles=HALF) for pane in panes]
+        self._export_note.object = ""
+        commands = self._session.commands(self.exploration.export or EXPORT_NAME)
+        self._commands.object = parts.command_part("To solve them from that file:", commands)
 
     def _write_it(self) -> None:
         assert self.exploration.export is not None
         try:
-            write_new_file(self.exploration.export, self._text())
+            write_new_file(self.exploration.export, self._session.export())
         except InputError as error:
-            self._message.object = parts.message(str(error), "refused")
-            return
-        self._message.object = parts.message(f"Written to {self.exploration.export}.")
+            self._export_note.object = parts.message(str(error), "refused")
+        else:
+            self._export_note.object = parts.message(f"Written to {self.exploration.export}.")
 
 
-STALE_NOTE = "<p class='refused'>What is dimmed below belongs to the settings before.</p>"
-STICKY = {"position": "sticky", "top": "0", "z-index": "10"}
+def _plan_of(part: Callable[[Any, Any], str]) -> Callable[[Session], str]:
+    """A part that is made of a plan and its instance; nothing where there is no plan."""
+
+    def made(session: Session) -> str:
+        plan = None if session.reply is None else session.reply.answer.plan
+        return "" if plan is None else part(plan, session.instance())
+
+    return made
+
+
+DETAILS: dict[str, Callable[[Session], str]] = {
+    "conflict": lambda session: "" if session.reply is None else parts.conflict(session.reply, session.instance()),
+    "plan": _plan_of(parts.plan_part),
+    "changes": lambda session: parts.changes_part(session.compared()),
+    "losses": lambda session: _plan_of(lambda plan, _: parts.losses(plan, session.nominal_plan()))(session),
+    "limits": _plan_of(lambda plan, _: parts.limits_html(plan)),
+    "score": _plan_of(parts.score_part),
+}
+"""The parts of the answer from top to bottom."""
+
+
+def _html(text: str = "", **options: Any) -> Any:
+    return pn.pane.HTML(text, stylesheets=[PARTS], sizing_mode="stretch_width", **options)
+
+
+def _card(*parts: Any) -> Any:
+    return pn.Column(*parts, sizing_mode="stretch_width", styles=CARD, margin=BELOW)
+
+
+def _internal(error: Exception) -> str:
+    return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
 def _free_port() -> int:
@@ -382,43 +265,29 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _html(text: str = "", **options: Any) -> Any:
-    return pn.pane.HTML(text, stylesheets=[PARTS], **({"sizing_mode": "stretch_width"} | options))
-
-
-def _card() -> Any:
-    return _html(styles=CARD, margin=(0, 0, 12, 0))
-
-
-def _button(name: str, pressed: Callable[[], None], kind: str = "default") -> Any:
-    result = pn.widgets.Button(name=name, button_type=kind, stylesheets=[WIDGET])
-    result.on_click(lambda _: pressed())
-    return result
-
-
-def _shortened(values: tuple[str, ...]) -> str:
-    known = list(dict.fromkeys(values))
-    return ", ".join(known[:3]) + (", …" if len(known) > 3 else "")
-
-
 def serve(exploration: Exploration, port: int, ready: Callable[[str], None]) -> None:
-    """Serve the page on this machine until it is interrupted; ``ready`` is told its address.
+    """Serve the page to this machine alone until it is interrupted; ``ready`` is told its address.
 
     Raises InputError where the port can't be had.
     """
+
+    def tab() -> Any:
+        try:
+            return Page(exploration).view()
+        except Exception as error:
+            click.echo(f"error: {_internal(error)}", err=True)
+            return pn.pane.HTML(f"<p>{escape(_internal(error))}</p>")
+
     port = port or _free_port()
     pn.extension(notifications=False)
     pn.config.raw_css = [PAGE]
+    hosts = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
+    name = f"{exploration.instance.name}: what if"
     try:
-        server = pn.io.server.get_server(
-            {"/": lambda: Session(exploration).view()},
-            port=port,
-            address=ADDRESS,
-            websocket_origin=[f"{ADDRESS}:{port}", f"localhost:{port}"],
-            title=f"{exploration.instance.name}: what if",
-        )
+        server = get_server({"/": tab}, port=port, address=ADDRESS, websocket_origin=hosts, title=name)
     except OSError as error:
-        raise InputError("--port", [Fault("", f"{port} can't be had: {error.strerror}; leave it out")]) from None
+        message = f"{port} can't be had ({error.strerror}); name another, or leave it out"
+        raise InputError("--port", [Fault("", message)]) from None
     server.start()
     ready(f"http://{ADDRESS}:{port}/")
     server.io_loop.start()

@@ -55,12 +55,17 @@ def headline(reply: Reply, levers: Sequence[Lever]) -> str:
     return _banner("failed", text.get(answer.status, "The solve failed."), [what, answer.why])
 
 
-def conflict(reply: Reply, instance: Instance, given: str) -> str:
+def title(instance: Instance) -> str:
+    """What is explored."""
+    return f"<div class='title'><h1>{escape(instance.name)}</h1><p>{escape(instance.description)}</p></div>"
+
+
+def conflict(reply: Reply, instance: Instance) -> str:
     """What conflicts in an infeasible what-if, as ``spareopt explain`` says it; nothing where that is not known."""
     if reply.infeasibility is None:
         return ""
-    text = infeasibility_text(reply.infeasibility, instance, given)
-    return f"<h2>What conflicts, and what is enough to move</h2><pre>{escape(text.partition(chr(10))[2])}</pre>"
+    _, *lines, _ = infeasibility_text(reply.infeasibility, instance).splitlines()  # less headline and next command
+    return f"<h2>What conflicts, and what is enough to move</h2><pre>{escape(chr(10).join(lines).strip())}</pre>"
 
 
 def plan_part(plan: Plan, instance: Instance) -> str:
@@ -133,9 +138,7 @@ def changes_part(plans: Sequence[Solved]) -> str:
         if new is None:
             continue
         cells = "".join(f'<td class="n">{NOTHING if value is None else escape(show(value))}</td>' for value in values)
-        cells += "".join(
-            f'<td class="n">{change_text(new, old) if old else NOTHING}</td>' for old in values[: len(others)]
-        )
+        cells += "".join(f'<td class="n">{_change(new, old)}</td>' for old in values[: len(others)])
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}</tr>')
     several = len(now.instance.zones) > 1
     for (zone, decision), words in decision_rows(plans).items():
@@ -149,6 +152,10 @@ def changes_part(plans: Sequence[Solved]) -> str:
         f"<h2>What changes</h2><div class='scroll'><table><thead><tr><th></th>{heads}{changed}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>{same}"
     )
+
+
+def _change(new: float, old: float | None) -> str:
+    return NOTHING if not old else "same" if new == old else change_text(new, old)
 
 
 def _measures(plan: Plan) -> list[tuple[str, Of, Callable[[float], str]]]:
@@ -186,21 +193,21 @@ def kept_part(kept: Sequence[KeptWhatIf], nominal: Answer, levers: Sequence[Leve
     if not kept:
         return "<h2>Kept what-ifs</h2><p>None yet: move levers, then keep what you find.</p>"
     base = nominal.plan
-    rows = [_kept_row("as it stands", "", "", nominal, base)]
+    rows = [_kept_row("as it stands", [], nominal, base)]
     for item in kept:
-        called = "" if item.called == item.name else item.called
-        changes = name_of(item.answer.changes, levers)
-        rows.append(_kept_row(item.name, called, "" if changes == item.name else changes, item.answer, base))
-    heads = ("what-if", "proof", "objective", "change", "goodput", "capital", "cost per year", "design", "I", "R")
-    head = "".join(f'<th class="{"n" if place > 1 else ""}">{text}</th>' for place, text in enumerate(heads))
+        texts = {text for text in (item.called, name_of(item.answer.changes, levers)) if text != item.name}
+        rows.append(_kept_row(item.name, sorted(texts), item.answer, base))
+    numbers = ("objective", "change", "goodput", "capital", "cost per year", "design", "I", "R")
+    heads = "".join(f"<th>{text}</th>" for text in ("what-if", "proof"))
+    heads += "".join(f'<th class="n">{text}</th>' for text in numbers)
     return (
-        f"<h2>Kept what-ifs</h2><div class='scroll'><table class='kept'><thead><tr>{head}<th>repair plan</th>"
+        f"<h2>Kept what-ifs</h2><div class='scroll'><table class='kept'><thead><tr>{heads}<th>repair plan</th>"
         f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
-def _kept_row(name: str, called: str, changes: str, answer: Answer, base: Plan | None) -> str:
-    below = "".join(f"<small>{escape(text)}</small>" for text in (called, changes) if text)
+def _kept_row(name: str, texts: Sequence[str], answer: Answer, base: Plan | None) -> str:
+    below = "".join(f"<small>{escape(text)}</small>" for text in texts)
     first = f'<th scope="row">{escape(name)}{below}</th>'
     plan = answer.plan
     if plan is None:
@@ -208,7 +215,7 @@ def _kept_row(name: str, called: str, changes: str, answer: Answer, base: Plan |
     c, e, zones = plan.certificate, plan.evaluation, plan.decisions.zones
     cells = [
         objective_number(c.objective, c.value, e.currency),
-        NOTHING if base is None or base is plan else change_text(c.value, base.certificate.value),
+        NOTHING if base is None or base is plan else _change(c.value, base.certificate.value),
         f"{e.goodput:,.1f}",
         NOTHING if e.capital is None else units.show(e.capital, units.MONEY, e.currency),
         NOTHING if e.cost_per_year is None else units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency),
@@ -221,9 +228,14 @@ def _kept_row(name: str, called: str, changes: str, answer: Answer, base: Plan |
     return f"<tr>{first}<td>{escape(proof_words(c.status, c.gap))}</td>{numbers}<td>{repair}</td></tr>"
 
 
-def command_part(text: str) -> str:
-    """The command that solves the present what-if."""
-    return f"<p class='key'>To type this what-if again:</p><pre>{escape(text)}</pre>"
+def command_part(title: str, commands: Sequence[str]) -> str:
+    """Commands to type."""
+    return f"<p class='key'>{escape(title)}</p><pre>{escape(chr(10).join(commands))}</pre>"
+
+
+def stale() -> str:
+    """That what is dimmed is no answer to where the levers stand."""
+    return "<p class='refused'>What is dimmed below belongs to the settings before.</p>"
 
 
 def message(text: str, kind: str = "told") -> str:

@@ -9,7 +9,7 @@ from bokeh.models import ColumnDataSource, HoverTool, Span
 from bokeh.plotting import figure
 
 from spareopt import units
-from spareopt.exploring.what_ifs import KeptWhatIf, value_words
+from spareopt.exploring.what_ifs import KeptWhatIf
 from spareopt.pictures import BLUE, GREY, ORANGE
 from spareopt.plan import Plan
 from spareopt.what_if import Answer
@@ -32,7 +32,7 @@ def kept_figures(nominal: Answer, kept: Sequence[KeptWhatIf]) -> list[figure]:
     kind = plans[0][1].certificate.objective
     currency = plans[0][1].evaluation.currency
     word = NAMES.get(kind, f"goodput per {units.CURRENCIES[currency]}")
-    values = [(name, plan.certificate.value, plan.certificate.bound, value_words(plan)) for name, plan in rows]
+    values = [(name, plan.certificate.value, plan.certificate.bound, _words(plan)) for name, plan in rows]
     figures = [_dots(f"{_finding(rows, kind)}", f"{word} ({plans[0][1].certificate.unit})", values, BLUE)]
     costs = [(name, plan.evaluation.cost_per_year) for name, plan in rows]
     if kind != "cost" and all(cost is not None for _, cost in costs):
@@ -92,6 +92,11 @@ def _dots(title: str, axis: str, points: Sequence[tuple[str, float, float, str]]
     result.ygrid.visible = False
     result.title.text_font_size = "13px"
     return result
+
+
+def _words(plan: Plan) -> str:
+    c = plan.certificate
+    return objective_number(c.objective, c.value, plan.evaluation.currency)
 
 
 def _short(name: str, place: int) -> str:

@@ -36,13 +36,17 @@ table.kept small {{ display: block; color: #4b5563; max-width: 22em; white-space
 pre {{ font-size: 12px; overflow-x: auto; background: #f3f4f6; padding: 0.6rem; margin: 0.3rem 0; border-radius: 4px; }}
 .key {{ color: #4b5563; font-size: 12.5px; }}
 .refused {{ color: #9a3412; }}
+:host(.stale) {{ opacity: 0.4; filter: grayscale(1); }}
+tbody th {{ min-width: 7em; }}
+table.kept td, table.kept th {{ white-space: nowrap; }}
+table.kept tbody th {{ white-space: normal; min-width: 11em; }}
 summary {{ cursor: pointer; font-weight: 600; }}
 .now {{ color: #4b5563; font-size: 12.5px; }}
 """
 """Of every part."""
-STALE = ":host { opacity: 0.4; filter: grayscale(1); }"
-"""Of what belongs to an earlier question."""
-WIDGET = f":host {{ font-family: {FONT}; font-size: 14px; }}"
+STALE = "stale"
+"""The class of what belongs to an earlier question."""
+WIDGET = f":host {{ font-family: {FONT}; font-size: 14px; }} .bk-btn-default {{ border: 1px solid #9ca3af; }}"
 UNLABELLED = (
     WIDGET + " label, .bk-slider-title { position: absolute; width: 1px; height: 1px; overflow: hidden; "
     "clip-path: inset(50%); white-space: nowrap; }"

@@ -39,12 +39,14 @@ class KeptWhatIf:
 
 
 def keep(
-    kept: Sequence[KeptWhatIf], called: str, answer: Answer, instance: Instance, levers: Sequence[Lever]
+    kept: Sequence[KeptWhatIf], called: str, answer: Answer | None, instance: Instance, levers: Sequence[Lever]
 ) -> tuple[KeptWhatIf, ...]:
     """The list with another what-if; one without a name is named by its changes.
 
-    Raises InputError where its changes are kept already.
+    Raises InputError where it has no answer yet, or its changes are kept already.
     """
+    if answer is None:
+        raise InputError("keep", [Fault("", "is not answered yet; wait for its plan")])
     same = next((item for item in kept if dict(item.answer.changes) == dict(answer.changes)), None)
     if same is not None:
         raise InputError("keep", [Fault("", f"the same changes are kept already, as {same.name!r}")])
