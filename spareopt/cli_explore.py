@@ -57,29 +57,45 @@ def explore(
     if find_spec("panel") is None:
         raise InputError("explore", [Fault("", NO_PAGE)])
     from spareopt.exploring.levers import levers_of  # noqa: PLC0415
+    from spareopt.exploring.session import Exploration  # noqa: PLC0415
     from spareopt.exploring.solving import Reply  # noqa: PLC0415
     from spareopt.what_if import SolveOptions  # noqa: PLC0415
 
+    free = _free_port(port)
     asked = SolveOptions(**options)
     nominal = _nominal(instance, asked)
     decisions = None if nominal.plan is None else nominal.plan.decisions
     levers = levers_of(instance, decisions, asked.model)
+    reply = Reply(nominal, explaining=nominal.status == "infeasible")
 
     from spareopt.exploring.page import serve  # noqa: PLC0415
-    from spareopt.exploring.session import Exploration  # noqa: PLC0415
 
     def ready(url: str) -> None:
         if as_json:
             emit({"url": url})
         else:
             click.echo(f"{url} explores {instance.name}; end with Ctrl-C.")
-        click.get_text_stream("stdout").flush()
         if browser:
             click.launch(url)
 
-    reply = Reply(nominal, explaining=nominal.status == "infeasible")
     with suppress(KeyboardInterrupt):  # how one ends it
-        serve(Exploration(instance, given, levers, reply, asked, output), port, ready)
+        serve(Exploration(instance, given, levers, reply, asked, output), free, ready)
+
+
+def _free_port(port: int) -> int:
+    """The port, or any that is free for 0.  Raises InputError where it can't be had."""
+    import socket  # noqa: PLC0415
+
+    from spareopt.exploring.session import ADDRESS  # noqa: PLC0415
+
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((ADDRESS, port))
+        except OSError as error:
+            message = f"{port} can't be had ({error.strerror}); name another, or leave it out"
+            raise InputError("--port", [Fault("", message)]) from None
+        return int(probe.getsockname()[1])
 
 
 def _nominal(instance: Instance, options: Any) -> Answer:

@@ -38,7 +38,7 @@ class Control:
         else:
             now = "" if not lever.now else f" <span class='now'>as stated: {escape(_shortened(lever.now))}</span>"
             text = f"{lever.name}{'' if lever.multiple else f', {lever.sense}'}{now}"
-            title = pn.pane.HTML(f"<div>{text}</div>", margin=(0, 0, 0, 4), stylesheets=[PARTS])
+            title = pn.pane.HTML(f"<div>{text}</div>", margin=(0, 0, 0, 10), stylesheets=[PARTS])
         return pn.Column(
             title,
             self.row,

@@ -49,6 +49,7 @@ CAPPED = ("capital", "yearly_cost", "it_power", "site_power", "floor", "crews", 
 REQUIRED = ("objective.goodput_target",)
 """Caps that an instance must state where it states them."""
 _MULTIPLE = re.compile(r"\s*[0-9.eE+-]+\s*x\s*")
+_PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9}
 _KINDS = (units.TIME, units.MONEY, units.ENERGY_PRICE)
 
 
@@ -102,11 +103,11 @@ class Lever:
         """The stop nearest to a text: where the slider stands while something else is typed."""
         if text in self.stops:
             return self.stops.index(text)
-        number = _leading(text or self.start)
-        known = [_leading(stop) for stop in self.stops]
-        if number is None or len(_units([text or self.start, *self.stops])) > 1:
+        wanted = _amount(text or self.start)
+        amounts = [_amount(stop) for stop in self.stops]
+        if wanted is None or any(amount is None or amount[1] != wanted[1] for amount in amounts):
             return self.stops.index(self.start)
-        return min(range(len(known)), key=lambda i: abs((known[i] or 0.0) - number))
+        return min(range(len(amounts)), key=lambda i: abs((amounts[i] or wanted)[0] - wanted[0]))
 
 
 def levers_of(instance: Instance, decisions: Decisions | None, model: Model = "exact") -> tuple[Lever, ...]:
@@ -259,7 +260,8 @@ def _input_levers(instance: Instance) -> list[Lever]:
 def _nonzero(data: Mapping[str, Any], path: str) -> list[str]:
     """The fields of a path that hold a number other than zero; a multiple of nothing is nothing."""
     fields = [".".join(field) for field in walk(data, path.split("."))]
-    return [field for field in fields if _leading(str(value_at(dict(data), field))) not in (None, 0.0)]
+    amounts = [_amount(str(value_at(dict(data), field))) for field in fields]
+    return [field for field, amount in zip(fields, amounts, strict=True) if amount is not None and amount[0] != 0]
 
 
 def _for_people(value: Any, currency: str) -> str:
@@ -271,11 +273,12 @@ def _for_people(value: Any, currency: str) -> str:
     return value_text(value)
 
 
-def _leading(text: str) -> float | None:
-    match = re.match(rf"\s*({units.NUMBER})", text)
-    return None if match is None else units.number_of(match[1])
-
-
-def _units(texts: Iterable[str]) -> set[str]:
-    """What stands after the numbers of texts."""
-    return {re.sub(rf"\s*{units.NUMBER}\s*", "", text).strip() for text in texts}
+def _amount(text: str) -> tuple[float, str] | None:
+    """The number of a text and its unit, without a prefix such as the M of MW; None where there is no number."""
+    match = re.fullmatch(rf"\s*({units.NUMBER})\s*(.*?)\s*", text)
+    if match is None:
+        return None
+    number, unit = units.number_of(match[1]), match[2]
+    if unit[:1] in _PREFIXES and unit[1:]:
+        return number * _PREFIXES[unit[0]], unit[1:]
+    return number, unit

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -15,20 +14,18 @@ import panel as pn
 from panel.io.server import get_server
 from panel.io.state import set_curdoc
 
-from spareopt.errors import Fault, InputError
+from spareopt.errors import InputError
 from spareopt.exploring import parts
 from spareopt.exploring.control import Control
 from spareopt.exploring.levers import Group
 from spareopt.exploring.picture import kept_figures
-from spareopt.exploring.session import Exploration, Session
+from spareopt.exploring.session import ADDRESS, Exploration, Session
 from spareopt.exploring.solving import Reply
 from spareopt.exploring.style import CARD, PAGE, PARTS, STALE, UNLABELLED, WIDGET
 from spareopt.exploring.what_ifs import name_of
 from spareopt.folders import write_new_file
 from spareopt.what_if import Changes
 
-ADDRESS = "127.0.0.1"
-"""Nothing but this machine reaches the page."""
 EXPORT_NAME = "what-ifs.yaml"
 GROUPS: tuple[tuple[Group, str], ...] = (
     ("limits", "Limits"),
@@ -39,6 +36,7 @@ GROUPS: tuple[tuple[Group, str], ...] = (
 STICKY = {"position": "sticky", "top": "0", "z-index": "10"}
 LEFT, RIGHT, HALF = ({"flex": flex, "min-width": "0"} for flex in ("1 1 320px", "3 1 560px", "1 1 340px"))
 BELOW = (0, 0, 12, 0)
+MOST_WAYS_OUT = 6
 TICK = 1000  # ms
 
 
@@ -52,7 +50,7 @@ class Page:
         self._controls = {lever.key: Control(lever, self._safely(self._moved)) for lever in exploration.levers}
         self._head, self._stale = _html(), _html()
         self._details = {name: _html(styles=CARD, margin=BELOW) for name in DETAILS}
-        self._ways_out = pn.FlexBox(sizing_mode="stretch_width")
+        self._ways_out = [self._button("", partial(self._take_way_out, place)) for place in range(MOST_WAYS_OUT)]
         self._name = pn.widgets.TextInput(
             name="name of the what-if", placeholder="its name, or left to its changes", width=230,
             stylesheets=[UNLABELLED],
@@ -83,14 +81,15 @@ class Page:
         keeping = pn.FlexBox(
             self._name, self._keep, self._button("All as stated", lambda: self._put({})), sizing_mode="stretch_width"
         )
-        answer = [self._stale, _card(keeping, self._kept_note, self._command), self._ways_out]
+        ways_out = pn.FlexBox(*self._ways_out, sizing_mode="stretch_width")
+        answer = [self._stale, _card(keeping, self._kept_note, self._command)]
         return pn.Column(
             _html(parts.title(self.exploration.instance), margin=(10, 14, 0, 14)),
             pn.Column(self._head, sizing_mode="stretch_width", margin=(6, 10), styles=STICKY),
             pn.FlexBox(
                 pn.Column(*self._lever_cards(), sizing_mode="stretch_width", styles=LEFT),
                 pn.Column(
-                    *answer, *self._details.values(), _card(self._table, self._with_kept),
+                    *answer, ways_out, *self._details.values(), _card(self._table, self._with_kept),
                     sizing_mode="stretch_width", styles=RIGHT,
                 ),
                 sizing_mode="stretch_width", gap="12px", styles={"padding": "0 10px 20px"},
@@ -141,6 +140,11 @@ class Page:
             self._controls[key].put(text)
         self._moved()
 
+    def _take_way_out(self, place: int) -> None:
+        ways = self._session.ways_out()
+        if place < len(ways):
+            self._put({**(self._session.changes or {}), **ways[place]})
+
     def _told_elsewhere(self, number: int, reply: Reply) -> None:
         """A reply from the session's other thread: to be shown by the page's own."""
 
@@ -165,10 +169,10 @@ class Page:
         self._stale.object = parts.stale() if reply is None else ""
         for pane in self._details.values():
             pane.css_classes = [STALE] if reply is None else []
-        self._ways_out.objects = [
-            self._button(f"Set {name_of(changes, levers)}", partial(self._put, {**(session.changes or {}), **changes}))
-            for changes in session.ways_out()
-        ]
+        ways = session.ways_out()
+        for place, button in enumerate(self._ways_out):
+            button.visible = place < len(ways)
+            button.name = f"Set {name_of(ways[place], levers)}" if place < len(ways) else ""
         command = session.command()
         self._command.object = parts.command_part("To type this what-if again:", [command]) if command else ""
         if session.changes is None:
@@ -258,18 +262,8 @@ def _internal(error: Exception) -> str:
     return f"internal error: {type(error).__name__}: {error}; please report it"
 
 
-def _free_port() -> int:
-    """A port that nothing listens on."""
-    with socket.socket() as probe:
-        probe.bind((ADDRESS, 0))
-        return int(probe.getsockname()[1])
-
-
 def serve(exploration: Exploration, port: int, ready: Callable[[str], None]) -> None:
-    """Serve the page to this machine alone until it is interrupted; ``ready`` is told its address.
-
-    Raises InputError where the port can't be had.
-    """
+    """Serve the page to this machine alone, on a free port, until interrupted; ``ready`` is told its address."""
 
     def tab() -> Any:
         try:
@@ -278,16 +272,11 @@ def serve(exploration: Exploration, port: int, ready: Callable[[str], None]) -> 
             click.echo(f"error: {_internal(error)}", err=True)
             return pn.pane.HTML(f"<p>{escape(_internal(error))}</p>")
 
-    port = port or _free_port()
     pn.extension(notifications=False)
     pn.config.raw_css = [PAGE]
     hosts = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
     name = f"{exploration.instance.name}: what if"
-    try:
-        server = get_server({"/": tab}, port=port, address=ADDRESS, websocket_origin=hosts, title=name)
-    except OSError as error:
-        message = f"{port} can't be had ({error.strerror}); name another, or leave it out"
-        raise InputError("--port", [Fault("", message)]) from None
+    server = get_server({"/": tab}, port=port, address=ADDRESS, websocket_origin=hosts, title=name)
     server.start()
     ready(f"http://{ADDRESS}:{port}/")
     server.io_loop.start()

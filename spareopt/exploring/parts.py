@@ -8,6 +8,7 @@ from html import escape
 from rich.table import Table
 
 from spareopt import units
+from spareopt.change_text import quantity_name
 from spareopt.conflict_text import infeasibility_text
 from spareopt.exploring.levers import Lever
 from spareopt.exploring.solving import Reply
@@ -15,7 +16,15 @@ from spareopt.exploring.what_ifs import KeptWhatIf, name_of, value_words
 from spareopt.instance import Instance
 from spareopt.plan import PROVEN, Plan
 from spareopt.plan_text import certificate_text, edge_note
-from spareopt.score_text import LOSS_NAMES, decisions_table, limits_part, recovery_text, scale_text, score_table
+from spareopt.score_text import (
+    LOSS_NAMES,
+    decisions_table,
+    limit_name,
+    limits_part,
+    recovery_text,
+    scale_text,
+    score_table,
+)
 from spareopt.side_by_side import decision_rows
 from spareopt.solved import Solved
 from spareopt.what_if import Answer, Changes
@@ -47,12 +56,12 @@ def headline(reply: Reply, levers: Sequence[Lever]) -> str:
         kind = "proven" if c.status == PROVEN else "unproven"
         return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap)])
     if answer.status == "infeasible":
-        lines = [what, capitalised(answer.why.rstrip(".") + ".")]
+        lines = [what, answer.why.rstrip(".") + "."]
         if reply.explaining:
             lines.append("Looking for what conflicts, and what to move …")
         return _banner("infeasible", "No plan meets every limit (proven).", lines)
-    text = {"no plan in time": "NOT PROVEN: no plan was found in time.", "lost": "The solve was lost."}
-    return _banner("failed", text.get(answer.status, "The solve failed."), [what, answer.why])
+    words = {"no plan in time": "NOT PROVEN: no plan was found in time.", "lost": "The solve was lost."}
+    return _banner("failed", words.get(answer.status, "The solve failed."), [what, answer.why])
 
 
 def title(instance: Instance) -> str:
@@ -92,8 +101,9 @@ def limits_html(plan: Plan) -> str:
     known = [part for part in rest if isinstance(part, Table)]
     if not known:
         return "<h2>Limits</h2><p>The instance sets no limits.</p>"
-    tight = [row.limit for row in plan.evaluation.limits if abs(row.slack) <= 0.001 * abs(row.bound)]
-    title = f"Limits: {len(tight)} of {len(plan.evaluation.limits)} used up within 0.1 %"
+    shares = {row.limit: row.slack / abs(row.bound) for row in plan.evaluation.limits if row.unit and row.bound}
+    least = min(shares, key=lambda limit: shares[limit], default=None)
+    title = "Limits" if least is None else f"Limits: least is left of {limit_name(least)}, {percent(shares[least])}"
     return f"<h2>{title}</h2>{table(known[0])}"
 
 
@@ -114,7 +124,7 @@ def losses(plan: Plan, nominal: Plan | None) -> str:
             f'<td class="bar"><div><b style="width:{100 * now[name] / largest:.2f}%"></b>{mark}</div></td></tr>'
         )
     useful = percent(now["useful"])
-    title = f"{useful} of all GPU-hours is useful; most is lost to {LOSS_NAMES[most]}"
+    title = f"{useful} of all GPU-hours is useful; the largest loss: {LOSS_NAMES[most]}"
     key = "Bar: this plan. Line: the instance as it stands. " if before else ""
     return (
         f"<h2>{escape(title)}</h2><div class='scroll'><table class='losses'><thead><tr><th>lost to</th>"
@@ -126,9 +136,9 @@ def losses(plan: Plan, nominal: Plan | None) -> str:
 
 def changes_part(plans: Sequence[Solved]) -> str:
     """Plans side by side, the present one last: numbers with their change, and decisions that differ."""
-    *others, now = plans
-    if not others:
+    if len(plans) < 2:
         return ""
+    *others, now = plans
     heads = "".join(f'<th class="n">{escape(solved.name)}</th>' for solved in plans)
     changed = "".join(f'<th class="n">against<br>{escape(solved.name)}</th>' for solved in others)
     rows = []
@@ -144,7 +154,7 @@ def changes_part(plans: Sequence[Solved]) -> str:
     for (zone, decision), words in decision_rows(plans).items():
         if decision in ("count", "all") or len(set(words)) == 1:
             continue
-        name = " ".join(filter(None, [zone if several else "", decision.replace("_", " ")]))
+        name = quantity_name(f"{zone}.{decision}" if several and zone else decision)
         cells = "".join(f'<td class="n changed">{NOTHING if word is None else escape(word)}</td>' for word in words)
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}{"<td></td>" * len(others)}</tr>')
     same = "" if any("changed" in row for row in rows) else "<p>No decision differs.</p>"

@@ -16,6 +16,8 @@ from spareopt.plan import Plan
 from spareopt.solved import Solved
 from spareopt.what_if import Changes, SolveOptions, WhatIf, changed
 
+ADDRESS = "127.0.0.1"
+"""Nothing but this machine reaches the page."""
 AS_IT_STANDS, BEFORE, NOW = "as it stands", "the one before", "now"
 
 

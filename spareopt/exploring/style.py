@@ -46,10 +46,17 @@ summary {{ cursor: pointer; font-weight: 600; }}
 """Of every part."""
 STALE = "stale"
 """The class of what belongs to an earlier question."""
-WIDGET = f":host {{ font-family: {FONT}; font-size: 14px; }} .bk-btn-default {{ border: 1px solid #9ca3af; }}"
+WIDGET = f"""
+:host {{ font-family: {FONT}; font-size: 14px; }}
+.bk-btn-default {{ border: 1px solid #9ca3af !important; }}
+.noUi-tooltip {{ display: none; }}
+"""
+"""Of buttons, boxes and sliders; a slider's tooltip would show the place of a stop, not its value."""
 UNLABELLED = (
-    WIDGET + " label, .bk-slider-title { position: absolute; width: 1px; height: 1px; overflow: hidden; "
-    "clip-path: inset(50%); white-space: nowrap; }"
+    WIDGET
+    + """
+label, .bk-slider-title { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+"""
 )
 """A widget whose label is for those who hear the page; what it is stands beside it."""
 CARD = {
