@@ -69,9 +69,9 @@ def test_a_moved_cap_gives_a_new_proven_plan_that_the_command_line_finds_too(
     """Proves that the page solves what its levers say, tab by tab, and that what it exports solves to the same value.
 
     A tighter yearly cost gives a new proven plan; kept, written and downloaded it is the same scenario, which the
-    command line solves to the value shown.  A cap that can't be met says so and leads back to a plan.  Another tab knows
-    nothing of it.  No script fails, nothing but this machine is asked, a narrow window does not scroll sideways, and
-    Ctrl-C ends the command with code 0.
+    command line solves to the value shown.  A cap that can't be met says so and leads back to a plan.  Another tab
+    knows nothing of it.  No script fails, nothing but this machine is asked, a narrow window does not scroll sideways,
+    and Ctrl-C ends the command with code 0.
     """
     page = browser_page.page
     page.goto(served.url)
@@ -98,7 +98,7 @@ def test_a_moved_cap_gives_a_new_proven_plan_that_the_command_line_finds_too(
     assert found.startswith(f"Goodput {value:,.1f} baseline GPUs")
 
     page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.wait_for_function("document.documentElement.scrollWidth <= 400")  # pictures follow a moment later
     set_lever(page, "limits-yearly_cost", "0.5 M$ per year")
     assert answered(page, "the least possible", "infeasible") == "No plan meets every limit (proven)."
     page.get_by_role("button", name="Set yearly cost").click()

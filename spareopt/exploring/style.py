@@ -47,7 +47,8 @@ summary {{ cursor: pointer; font-weight: 600; }}
 STALE = "stale"
 """The class of what belongs to an earlier question."""
 WIDGET = f"""
-:host {{ font-family: {FONT}; font-size: 14px; }}
+:host {{ font-family: {FONT}; font-size: 14px; max-width: calc(100% - 20px); }}
+.bk-btn {{ white-space: normal !important; overflow-wrap: anywhere; }}
 .bk-btn-default {{ border: 1px solid #9ca3af !important; }}
 .noUi-tooltip {{ display: none; }}
 """
