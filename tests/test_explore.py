@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import socket
 import threading
@@ -110,6 +111,25 @@ def test_levers_know_what_is_stated_and_what_a_plan_uses(levers: tuple[Lever, ..
     assert (mtbf.now, mtbf.stops[0], mtbf.stops[-1], mtbf.stated) == (("165 d",), "0.25x", "4x", "1x")
 
 
+def test_levers_reach_domains_guarantees_and_small_counts() -> None:
+    """Proves that caps on a probability keep their digits, few crews can be more, and domains have levers of their own.
+
+    A guarantee is taken out as a whole: its probability alone is required.
+    """
+    feed = {"name": "feed.a", "mtbf": "2 year", "spans": "8 racks", "repair": {"hands_on": "4 h"}}
+    guarantee = {"usable_blocks": 240, "probability": 0.999}
+    overrides = {"zones.zone.guarantee": guarantee, "failures.domains": [feed], "limits.crews": 1}
+    instance = spareopt.read_instance("gb200-4x256", overrides=overrides)
+    found = levers_of(instance, None)
+    promise = lever(found, "zones.zone.guarantee.probability")
+    assert (promise.stated, promise.sense) == ("0.999", "at least")
+    assert changed(instance, promise.read(None)).zones[0].guarantee is None
+    assert lever(found, "limits.crews").stops == ("1", "2", "3", "4", "5")
+    for path in ("failures.domains.feed.a.mtbf", "failures.domains.*.repair.hands_on"):
+        item = lever(found, path)
+        assert changed(instance, item.read("0.5x")).failures.domains[0] != instance.failures.domains[0]
+
+
 def test_a_lever_takes_what_set_takes_and_nothing_else(academic: Instance, levers: tuple[Lever, ...]) -> None:
     """Proves that other values than stops are read as ``--set`` would, and put the slider near; others are refused."""
     cost = lever(levers, "limits.yearly_cost")
@@ -174,6 +194,17 @@ def test_what_is_kept_is_solved_by_the_command_line_to_the_same_value(
             found = solved(*shlex.split(command)[2:])
             assert found["certificate"]["value"] == pytest.approx(plan.certificate.value, rel=1e-9), command
             assert found["decisions"] == plan.model_dump(mode="json")["decisions"]
+
+
+def test_the_page_of_the_documentation_shows_what_is_exported(academic: Instance, levers: tuple[Lever, ...]) -> None:
+    """Proves that the overlay on docs/explore.md is, but for the gap, what the page exports for its picture."""
+    changes = {"limits.yearly_cost": "1.8 M$ per year", "failures.tray.mtbf": "0.5x"}
+    kept = keep((), "", answer(WhatIf(changed(academic, changes), changes)), academic, levers)
+    page = (Path(__file__).parents[1] / "docs" / "explore.md").read_text(encoding="utf-8")
+    block = page.split("<!-- file: what-ifs.yaml -->\n```yaml\n")[1].split("```")[0]
+    text = overlay_text(as_overlay(kept, "academic-1k", academic))
+    gap = re.compile(r"within [\d.]+ %")  # depends on the solver's path
+    assert gap.sub("", text) == gap.sub("", block)
 
 
 @pytest.mark.parametrize(

@@ -158,9 +158,12 @@ def changes_part(plans: Sequence[Solved]) -> str:
         cells = "".join(f'<td class="n changed">{NOTHING if word is None else escape(word)}</td>' for word in words)
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}{"<td></td>" * len(others)}</tr>')
     same = "" if any("changed" in row for row in rows) else "<p>No decision differs.</p>"
+    name, of, _ = _measures(now.plan)[0]
+    new, old = of(now.plan), of(others[0].plan)
+    change = "" if new is None or not old else f": {name} {_change(new, old)} against {others[0].name}"
     return (
-        f"<h2>What changes</h2><div class='scroll'><table><thead><tr><th></th>{heads}{changed}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>{same}"
+        f"<h2>What changes{escape(change)}</h2><div class='scroll'><table>"
+        f"<thead><tr><th></th>{heads}{changed}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{same}"
     )
 
 
@@ -255,7 +258,7 @@ def _n(number: bool) -> str:
 
 def command_part(title: str, commands: Sequence[str]) -> str:
     """Commands to type."""
-    return f"<p class='key'>{escape(title)}</p><pre>{escape(chr(10).join(commands))}</pre>"
+    return f"<p class='key'>{escape(title)}</p><pre class='typed'>{escape(chr(10).join(commands))}</pre>"
 
 
 def stale() -> str:
