@@ -32,6 +32,7 @@ from spareopt.wording import capitalised, change_text, doubt, hundredths, listed
 
 Of = Callable[[Plan], float | None]
 NOTHING = "–"
+AGAINST = {AS_IT_STANDS: "the instance as it stands"}
 
 
 def solving(changes: Changes, levers: Sequence[Lever], seconds: float) -> str:
@@ -160,7 +161,8 @@ def changes_part(plans: Sequence[Solved]) -> str:
     same = "" if any("changed" in row for row in rows) else "<p>No decision differs.</p>"
     name, of, _ = _measures(now.plan)[0]
     new, old = of(now.plan), of(others[0].plan)
-    change = "" if new is None or not old else f": {name} {_change(new, old)} against {others[0].name}"
+    against = AGAINST.get(others[0].name, others[0].name)
+    change = "" if new is None or not old else f": {name} {_change(new, old)} against {against}"
     return (
         f"<h2>What changes{escape(change)}</h2><div class='scroll'><table>"
         f"<thead><tr><th></th>{heads}{changed}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{same}"
