@@ -47,7 +47,7 @@ Only the binaries (and P, m) are declared whole: counts follow from them.  Decla
 feasible models infeasible and to cut off optima, in one case of ten; so did a load u bounded by nothing better than 0.
 
 Objectives: :math:`\ln` goodput, least cost with :math:`\ln` goodput above a target, or :math:`\ln` goodput less
-:math:`\ln` cost.  Plans whose zones are up for less than :data:`LEAST_UP` of the time are left out.
+:math:`\ln` cost.  Plans whose zones are up for less than ``LEAST_UP`` of the time are left out.
 """
 
 from __future__ import annotations

@@ -111,7 +111,7 @@ def tornado(
 
     ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
     assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
-    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
+    ``spareopt.solve``; ``on_count`` is told how many solves are done, and of how many.
     Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     uncertain = uncertain_inputs(instance, inputs)

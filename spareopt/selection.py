@@ -149,7 +149,7 @@ def undominated(
     factor: str | None = None,
     log_value: str | None = None,
 ) -> pd.DataFrame:
-    """The candidates that no other one of their group dominates; arguments as those of :func:`select`.
+    """The candidates that no other one of their group dominates; arguments as those of ``select``.
 
     One dominates another if its value is no lower and it serves every cap as well: a column with a highest total is
     no larger, one with a least total no smaller, one with both equal.  Of equal candidates the first stays.  What is
