@@ -30,6 +30,7 @@ def solve_once(
     time_limit: float | None = None,
     seed: int = 0,
     model: Model = "exact",
+    alike: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Kept[Plan]:
     """The best plan of an instance: read back from ``runs`` where it was proven before, else solved and kept there.
@@ -39,11 +40,13 @@ def solve_once(
     its run, ``found`` whether it was there.  Raises what solve raises (an instance found infeasible before raises
     InfeasibleError without a solve), InputError for the folder, NotKeptError with the plan where it can't be written.
     """
-    options = {"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": False}
+    options = {"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": False, "alike": alike}
     return kept(
         runs,
         Question("solve", instance, options, seed, versions()),
-        lambda: solve(instance, gap=gap, time_limit=time_limit, seed=seed, model=model, on_progress=on_progress),
+        lambda: solve(
+            instance, gap=gap, time_limit=time_limit, seed=seed, model=model, alike=alike, on_progress=on_progress
+        ),
         lambda plan, folder: write_plan(plan, instance, folder),
         read_plan,
     )

@@ -33,6 +33,7 @@ class SolveOptions:
     time_limit: float | None = None
     seed: int = 0
     model: Model = "exact"
+    alike: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ def answer(what_if: WhatIf, options: SolveOptions = SolveOptions(), *, on_progre
             time_limit=options.time_limit,
             seed=options.seed,
             model=options.model,
+            alike=options.alike,
             on_progress=on_progress,
         )
     except InfeasibleError as error:
