@@ -138,6 +138,13 @@ def test_money_is_no_formula(pages: dict[Path, Page], site: Path) -> None:
     assert pages[site / "instances.html"].formulas == 0
 
 
+def test_docstrings_hold_no_markup_of_other_tools() -> None:
+    """Proves that no docstring has a role such as :func: or :math:, which the site would show as it stands."""
+    for folder in ("spareopt", "formulations"):
+        for file in (ROOT / folder).rglob("*.py"):
+            assert not re.search(r":[a-z]+:`|^\s*\.\. \w+::", file.read_text(encoding="utf-8"), re.MULTILINE), file
+
+
 def test_every_page_is_in_the_navigation() -> None:
     """Proves that the navigation of mkdocs.yml holds each page once."""
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
