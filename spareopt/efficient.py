@@ -121,8 +121,8 @@ def frontier(
     The ends come first: the most goodput, and the least of the resource with at least ``lowest`` of it (a share); then
     points where the curve is emptiest, at most ``points`` with the ends.  Each is the optimum of its own question (the
     least cost of a goodput, or the most goodput within a cap), checked one step (the gap asked) beyond: see
-    :class:`FrontierPoint` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``,
-    ``model`` and ``alike`` are as in :func:`spareopt.solve`; with the last the curve is that of the plans that build
+    ``FrontierPoint`` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``,
+    ``model`` and ``alike`` are as in ``spareopt.solve``; with the last the curve is that of the plans that build
     all zones of a class alike, and proofs are of those.  ``on_count`` is told how many solves are done, and of how
     many: an estimate.  On Ctrl-C the points found so far are the result.  Raises InputError, InfeasibleError,
     LimitError, StoppedError (no point yet).

@@ -112,7 +112,7 @@ def tornado(
 
     ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
     assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
-    ``alike`` (every plan builds all zones of a class alike) as in :func:`spareopt.solve`; ``on_count`` is told how many
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
     solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     uncertain = uncertain_inputs(instance, inputs)

@@ -143,7 +143,7 @@ def marginal_values(
     Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
     ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
     small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
-    ``alike`` (every plan builds all zones of a class alike) as in :func:`spareopt.solve`; ``on_count`` is told how many
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
     solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     for name, share in (("limit_share", limit_share), ("input_share", input_share)):

@@ -69,7 +69,7 @@ def solve(
     ``gap`` is the relative gap asked (0 for a proof to the last digit), ``time_limit`` is in seconds.  ``coarse``
     starts the refinement from the roughest relaxation; the result is as good, only slower.  ``keep`` marks the rows of
     the candidates that may be used; the proof is of the plans that they make.  ``alike``: the best of the plans that
-    build all zones of a class alike, found by enumeration, and a bound on those; see :attr:`Certificate.among`.  Where
+    build all zones of a class alike, found by enumeration, and a bound on those; see ``Certificate.among``.  Where
     every class has one zone that is any plan.  Raises InfeasibleError (proven), LimitError or
     StoppedError where no plan was found in time, SolverError.
     """
