@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -94,10 +96,15 @@ class Provenance(Frozen):
 class Audit:
     """What stands behind a plan: every candidate and its fate, the last model, the solver's log."""
 
-    candidates: pd.DataFrame
+    make_table: Callable[[], pd.DataFrame]
     model: Any
     log: str
     seconds: dict[str, float]
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Every candidate and its fate; made when it is asked for, as few plans are asked."""
+        return self.make_table()
 
 
 class Plan(Result):
@@ -129,7 +136,12 @@ class Plan(Result):
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | dict(_installed())
+
+
+@cache  # the metadata of a package is read from disk, and it does not change while a process runs
+def _installed() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in PACKAGES)
 
 
 def provenance_of(instance: Instance, options: dict[str, Any], seed: int) -> Provenance:
