@@ -29,6 +29,7 @@ from spareopt.cli_options import (
     runs_option,
     solve_options,
 )
+from spareopt.cli_report import report
 from spareopt.cli_robust import robust
 from spareopt.cli_runs import runs
 from spareopt.cli_simulate import simulate
@@ -370,4 +371,5 @@ main.add_command(explain)
 main.add_command(sweep)
 main.add_command(runs)
 main.add_command(workbook)
+main.add_command(report)
 main.add_command(template)
