@@ -127,7 +127,7 @@ class ZoneBuild:
         return StateScores(short, whole)
 
     def missing(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
-        """As :meth:`scores`, with the mean share of the replica groups that can't be placed instead of P(short).
+        """As ``scores``, with the mean share of the replica groups that can't be placed instead of P(short).
 
         Of g groups on w working blocks, k are placed while at least k w/g blocks are usable, so that the mean share
         missing is the mean over k = 1..g of P(more than L − k w/g unusable).

@@ -15,6 +15,7 @@ from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
 from spareopt.cli_options import (
+    alike_option,
     check_outputs,
     edit_workbook,
     excel_option,
@@ -75,6 +76,7 @@ def main() -> None:
 @main.command()
 @instance_options
 @solve_options
+@alike_option
 @output_option("the plan, its tables, the MILP and the log")
 @excel_option
 @runs_option
@@ -87,6 +89,7 @@ def solve(
     time_limit: float | None,
     seed: int,
     model: Any,
+    alike: bool,
     output: str | None,
     excel: str | None,
     runs: str | None,
@@ -99,7 +102,7 @@ def solve(
     from spareopt.progress import Progress  # noqa: PLC0415
 
     check_outputs(output, runs)
-    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
+    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model, "alike": alike}
     run, not_kept = None, None
     try:
         with Progress(instance) as progress:

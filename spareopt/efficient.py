@@ -113,6 +113,7 @@ def frontier(
     time_limit: float | None = None,
     seed: int = 0,
     model: Model = "exact",
+    alike: bool = False,
     on_count: OnCount | None = None,
 ) -> Frontier:
     """The efficient frontier of goodput against cost per year, capital or IT power.  Limits of the instance stay.
@@ -120,17 +121,18 @@ def frontier(
     The ends come first: the most goodput, and the least of the resource with at least ``lowest`` of it (a share); then
     points where the curve is emptiest, at most ``points`` with the ends.  Each is the optimum of its own question (the
     least cost of a goodput, or the most goodput within a cap), checked one step (the gap asked) beyond: see
-    :class:`FrontierPoint` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``
-    and ``model`` are as in :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many: an
-    estimate.  On Ctrl-C the points found so far are the result.  Raises InputError, InfeasibleError, LimitError,
-    StoppedError (no point yet).
+    ``FrontierPoint`` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``,
+    ``model`` and ``alike`` are as in ``spareopt.solve``; with the last the curve is that of the plans that build
+    all zones of a class alike, and proofs are of those.  ``on_count`` is told how many solves are done, and of how
+    many: an estimate.  On Ctrl-C the points found so far are the result.  Raises InputError, InfeasibleError,
+    LimitError, StoppedError (no point yet).
     """
     if points < 2:
         raise ValueError(f"points: expected at least 2, got {points}")
     if not 0 < lowest < 1:
         raise ValueError(f"lowest: expected a share between 0 and 1, got {lowest}")
     _check_known(instance, of)
-    options = SolveOptions(gap, time_limit, seed, model)
+    options = SolveOptions(gap, time_limit, seed, model, alike)
     tracing = _Tracing(instance, of, options, on_count)
     curve = Curve(max(options.gap, SMALLEST_STEP))
     complete, interrupted, least = False, False, 0.0
@@ -162,7 +164,15 @@ def frontier(
         solves=tracing.solves,
         provenance=provenance_of(
             instance,
-            {"of": of, "points": points, "lowest": lowest, "gap": gap, "time_limit_s": time_limit, "model": model},
+            {
+                "of": of,
+                "points": points,
+                "lowest": lowest,
+                "gap": gap,
+                "time_limit_s": time_limit,
+                "model": model,
+                "alike": alike,
+            },
             seed,
         ),
     )

@@ -105,21 +105,22 @@ def tornado(
     time_limit: float | None = None,
     seed: int = 0,
     model: Model = "exact",
+    alike: bool = False,
     on_count: OnCount | None = None,
 ) -> Tornado:
     """Exposure and adaptation: the objective at both ends of each input, of the nominal plan and of the best one.
 
     ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
-    assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
-    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
-    Raises InputError, InfeasibleError, LimitError, StoppedError.
+    assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
+    solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     uncertain = uncertain_inputs(instance, inputs)
     asked = [WhatIf(instance)]
     asked += [
         WhatIf(changed(instance, item.changes(end)), item.changes(end)) for item in uncertain for end in (0, 1)
     ]  # fmt: skip
-    nominal, got = ask_around(asked, SolveOptions(gap, time_limit, seed, model), on_count)
+    nominal, got = ask_around(asked, SolveOptions(gap, time_limit, seed, model, alike), on_count)
     bars = []
     for k, item in enumerate(uncertain):
         pair = range(1 + 2 * k, 3 + 2 * k)
@@ -145,6 +146,7 @@ def tornado(
                 "gap": gap,
                 "time_limit_s": time_limit,
                 "model": model,
+                "alike": alike,
             },
             seed,
         ),

@@ -135,15 +135,16 @@ def marginal_values(
     time_limit: float | None = None,
     seed: int = 0,
     model: Model = "exact",
+    alike: bool = False,
     on_count: OnCount | None = None,
 ) -> MarginalValues:
     """What one step more of each limit that the instance states, or of each input's quality, is worth.
 
     Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
     ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
-    small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
-    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
-    Raises InputError, InfeasibleError, LimitError, StoppedError.
+    small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
+    solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     for name, share in (("limit_share", limit_share), ("input_share", input_share)):
         if not 0 < share < 1:
@@ -152,7 +153,7 @@ def marginal_values(
     asked: list[Changes] = [{}]
     for step in steps:
         asked += [step.better] if step.worse is None else [step.better, step.worse]
-    base, got = ask_around(what_ifs(instance, asked), SolveOptions(gap, time_limit, seed, model), on_count)
+    base, got = ask_around(what_ifs(instance, asked), SolveOptions(gap, time_limit, seed, model, alike), on_count)
     values, place = [], 1
     for step in steps:
         number = 1 if step.worse is None else 2
@@ -186,6 +187,7 @@ def marginal_values(
                 "gap": gap,
                 "time_limit_s": time_limit,
                 "model": model,
+                "alike": alike,
             },
             seed,
         ),

@@ -22,8 +22,11 @@ INTERRUPTED: ProofStatus = "interrupted"
 PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
 
 
+Among = Literal["all plans", "plans with zones alike"]
+
+
 class Certificate(Frozen):
-    """How good the plan is at least: no plan of the instance is better than ``bound``.
+    """How good the plan is at least: no plan of the instance, or of those it is ``among``, is better than ``bound``.
 
     gap = |bound − value| / |value|, in the objective's own unit; maximising, bound ≥ value, minimising, bound ≤ value.
     """
@@ -41,6 +44,8 @@ class Certificate(Frozen):
     """How often the couplings were refined and the selection solved again."""
     plans_excluded: int
     """Plans scored exactly and cut off on the way to the proof."""
+    among: Among = "all plans"
+    """Which plans the bound is of: all, or those that build all zones of a class alike; others may be better."""
 
 
 class ZonesAlike(Frozen):

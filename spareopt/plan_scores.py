@@ -44,7 +44,7 @@ class PlanScores:
 
     @property
     def bounds_only(self) -> bool:
-        """Whether :meth:`scores` are bounds until the availability is given."""
+        """Whether ``scores`` are bounds until the availability is given."""
         return self.problem.terms.pooled
 
     def start(self) -> tuple[Array, float]:

@@ -23,6 +23,8 @@ LOSS_NAMES = {
     "detection_and_restart": "detection and restart",
     "lost_work": "lost work",
 }
+OPTIONAL_LOSSES = ("planned_stops", "group_stalls")
+"""Losses that only some instances can have: left out where they are 0."""
 LIMIT_NAMES = {
     "it_power": "IT power",
     "working_gpus.minimum": "working GPUs",
@@ -136,7 +138,7 @@ def losses_bars(evaluation: Evaluation) -> Table:
     table = plain_table("share of GPU-hours", " ", "GPUs", "", left=("share of GPU-hours", ""))
     for name, words in LOSS_NAMES.items():
         share = evaluation.losses[name]
-        if share == 0 and name in ("planned_stops", "group_stalls"):
+        if share == 0 and name in OPTIONAL_LOSSES:
             continue
         table.add_row(words, hundredths(share), f"{share * evaluation.gpus:,.0f}", bar(share))
     table.add_row("sum", hundredths(sum(evaluation.losses.values())), f"{evaluation.gpus:,}", "")

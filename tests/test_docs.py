@@ -37,8 +37,8 @@ from spareopt.simulation.result import Comparison
 from spareopt.staging.plan import StagedPlan
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-names = [page.name for page in PAGES]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+names = [str(page.relative_to(ROOT)) for page in PAGES]
 
 BLOCK = re.compile(r"((?:^<!--[^\n]*-->\n)*)^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MASKED = re.compile(r"proven|Certificate|asked|offered|refined")
@@ -149,7 +149,7 @@ def test_every_page_is_reached_from_the_index() -> None:
     """Proves that the index links to all other pages, and the README to the index or its pages."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in PAGES[1:]:
-        assert page.name == "index.md" or f"({page.name})" in index
+        assert page.name == "index.md" or f"({page.relative_to(ROOT / 'docs')})" in index
     assert "docs/index.md" in PAGES[0].read_text(encoding="utf-8")
 
 

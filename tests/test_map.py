@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
-from spareopt import cli, map_text, pictures
+from spareopt import cli, map_pictures, map_text
 from spareopt.errors import InputError
 from spareopt.instance import Instance
 from spareopt.map_result import StrategyMap
@@ -264,21 +264,8 @@ def test_a_map_is_kept_and_read_back(small: StrategyMap, case: Instance, tmp_pat
         spareopt.read_map(tmp_path / "bad.json")
 
 
-def test_without_matplotlib_there_are_tables(
-    small: StrategyMap, case: Instance, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Proves that the map is written without the extra, only its pictures are not."""
-    monkeypatch.setattr(pictures, "find_spec", lambda name: None)
-    folder = spareopt.write_map(small, case, tmp_path / "map")
-    names = {file.name for file in folder.iterdir()}
-    assert names == {"instance.json", "manifest.json", "map.csv", "map.json", "scores.csv"}
-
-
 def test_strategies_are_told_apart_without_colour(small: StrategyMap, tmp_path: Path) -> None:
     """Proves that the picture has a small file, no date, and colours that differ in lightness or come with letters."""
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'spareopt[figures]'")
-    from spareopt import map_pictures  # noqa: PLC0415 - it needs matplotlib
-
     map_pictures.draw_map(small, tmp_path / "map.svg")
     text = (tmp_path / "map.svg").read_text(encoding="utf-8")
     assert "<dc:date>" not in text and len(text) < 150_000

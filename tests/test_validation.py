@@ -69,7 +69,6 @@ def test_noise_of_rounding_is_not_shown(numbers: list[float]) -> None:
 
 def test_the_picture(tmp_path: Path) -> None:
     """Proves that the page shows the picture that the command draws, the same bytes each time."""
-    pytest.importorskip("matplotlib")
     drawn = [tmp_path / name for name in ("one.svg", "two.svg")]
     for path in drawn:
         validation.picture(path, slow=False)

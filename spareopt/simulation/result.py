@@ -59,6 +59,23 @@ class Quarters(Frozen):
     """Why there are no quarters, where there are none."""
 
 
+class QuarterCourse(Frozen):
+    """Goodput since the beginning of a quarter, over the time that has passed of it, baseline GPUs, at one moment.
+
+    Over all quarters of all replications.
+    """
+
+    end_h: float
+    """Time since the beginning of the quarter, h."""
+    mean: float
+    p5: float
+    """5 % of the quarters have less so far."""
+    p25: float
+    p50: float
+    p75: float
+    p95: float
+
+
 class Reached(Frozen):
     """What a quarter reaches with a stated confidence, useful GPU-hours of the baseline GPU."""
 
@@ -216,6 +233,8 @@ class Simulation(Result):
     versions: dict[str, str]
     target: QuarterTarget | None = None
     """None where no target was asked."""
+    quarter_course: tuple[QuarterCourse, ...] = ()
+    """Empty where there are no whole quarters, and in results of versions that did not record it."""
 
     def replications_table(self) -> pd.DataFrame:
         """A row per replication."""
@@ -225,6 +244,11 @@ class Simulation(Result):
     def usable_blocks_table(self) -> pd.DataFrame:
         """Usable blocks over time: a row per bin."""
         return pd.DataFrame([row.model_dump() for row in self.usable_blocks], columns=list(UsableBlocks.model_fields))
+
+    def quarter_course_table(self) -> pd.DataFrame:
+        """A row per week or quarter of the course of a quarter: the goodput so far, baseline GPUs."""
+        rows = [row.model_dump() for row in self.quarter_course]
+        return pd.DataFrame(rows, columns=list(QuarterCourse.model_fields))
 
     def quarters_table(self) -> pd.DataFrame:
         """A row per quarter of each replication, with its goodput in baseline GPUs."""
