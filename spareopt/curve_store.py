@@ -12,7 +12,6 @@ from spareopt.folders import read_result
 from spareopt.instance import Instance
 from spareopt.manifest import Manifest, RunStatus, solves_status, write_run
 from spareopt.marginal import MarginalValues
-from spareopt.pictures import can_draw
 
 
 def write_curve(
@@ -21,7 +20,7 @@ def write_curve(
     folder: str | Path,
     seconds: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write the result as JSON, its table as CSV and, where it has one and matplotlib is installed, its picture as SVG.
+    """Write the result as JSON, its table as CSV and, where it has one, its picture as SVG.
 
     ``seconds``, by phase, are told in the manifest.  The folder appears complete or not at all.  Raises InputError
     where something stands there.
@@ -31,9 +30,9 @@ def write_curve(
     def fill(whole: Path) -> None:
         (whole / f"{name}.json").write_text(result.to_json(), encoding="utf-8")
         result.table().to_csv(whole / f"{name}.csv", index=False)
-        if can_draw() and isinstance(result, Frontier):
+        if isinstance(result, Frontier):
             draw_frontier(result, whole / f"{name}.svg")
-        if can_draw() and isinstance(result, Tornado):
+        if isinstance(result, Tornado):
             draw_tornado(result, whole / f"{name}.svg")
 
     made = result.provenance
