@@ -221,7 +221,7 @@ def score_zone(
 ) -> tuple[dict[str, Any], StateScores]:
     """Score a zone for every pair of R in ``inter`` and GPU limit in ``limits``; ``columns``: its own, where known.
 
-    Returns the columns of :func:`zone_columns` with more, and the scores by R that they come from.  More columns: what
+    Returns the columns of ``zone_columns`` with more, and the scores by R that they come from.  More columns: what
     is chosen of the repair plan, P(zone short), interruption rate (per hour), GPUs placed on average, planned stops
     (hours per hour), capital, yearly cost without energy.
     """
