@@ -77,7 +77,6 @@ def frontier(
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
         code=proof_code(curve_store.curve_status(result)),
-        pictures=True,
     )
 
 

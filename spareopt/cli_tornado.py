@@ -51,7 +51,6 @@ def tornado(
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
         code=proof_code(curve_store.curve_status(result)),
-        pictures=True,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -24,6 +24,9 @@ from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
+
+if TYPE_CHECKING:
+    from spareopt.plots import FrontierPlots
 
 Of = Literal["cost", "capital", "power"]
 POINTS = 5  # of a curve, ends included, by default
@@ -96,6 +99,18 @@ class Frontier(Result):
     """How many optimisations were run."""
     provenance: Provenance
     """What it was made from."""
+
+    @property
+    def plot(self) -> FrontierPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import FrontierPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return FrontierPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import frontier_html  # noqa: PLC0415 - it is downstream of every result
+
+        return frontier_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row per point, units in the column names, without its decisions."""

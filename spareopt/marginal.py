@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -17,6 +17,9 @@ from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
+
+if TYPE_CHECKING:
+    from spareopt.plots import MarginalPlots
 
 LIMIT_SHARE = 0.01  # a step of a limit, as a share of it
 INPUT_SHARE = 0.1  # a step of an input, as a share of it
@@ -100,6 +103,18 @@ class MarginalValues(Result):
     """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
     """What it was made from."""
+
+    @property
+    def plot(self) -> MarginalPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import MarginalPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return MarginalPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import marginal_html  # noqa: PLC0415 - it is downstream of every result
+
+        return marginal_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row for each step, units in the column names or beside the name."""
