@@ -1,4 +1,7 @@
-"""The page of all modules by their first lines, in the order of their imports: ``python -m docs.module_map``."""
+"""The page of all modules by their first lines, in the order of their imports, and the table of packages.
+
+``python -m docs.module_map`` writes both anew.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGE = Path(__file__).parent / "reference" / "modules.md"
+CONTRIBUTING = Path(__file__).parent / "contributing.md"
 HEAD = """# All modules
 
 Each module holds one idea, and its first line says which. [Contributing](../contributing.md) says how they hang
@@ -48,6 +52,12 @@ def packages() -> dict[str, Path]:
         if start.parent != ROOT / "spareopt":
             found[".".join(start.parent.relative_to(ROOT).parts)] = start.parent
     return found | {"spareopt.formulations": ROOT / "formulations", "spareopt.instances": ROOT / "instances"}
+
+
+def packages_table() -> str:
+    """All packages and their first lines, as the contributing page has them."""
+    rows = [f"| `{name}` | {first_line(folder / '__init__.py')} |" for name, folder in packages().items()]
+    return "\n".join(["| package | what it holds |", "|---|---|", *rows]) + "\n"
 
 
 def edge_of(name: str) -> str | None:
@@ -92,3 +102,6 @@ def page() -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(page(), encoding="utf-8")
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    table_of_old = re.compile(r"\| package \| what it holds \|\n(?:\|.*\n)*")
+    CONTRIBUTING.write_text(table_of_old.sub(lambda _: packages_table(), text), encoding="utf-8")

@@ -33,11 +33,9 @@ def test_imports_have_no_cycle() -> None:
 
 def test_every_package_is_on_the_map() -> None:
     """Proves that the contributing page lists each package with its first line, and pyproject.toml ships each."""
-    rows = re.findall(r"^\| `(spareopt[\w.]*)` \| (.*) \|$", TEXT, re.MULTILINE)
-    packages = module_map.packages()
-    assert rows == [(name, module_map.first_line(folder / "__init__.py")) for name, folder in packages.items()]
+    assert module_map.packages_table() + "\n" in TEXT
     shipped = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("\npackages = [")[1].split("]")[0]
-    assert set(re.findall(r'"([\w.]+)"', shipped)) == set(packages)
+    assert set(re.findall(r'"([\w.]+)"', shipped)) == set(module_map.packages())
 
 
 def test_files_that_the_page_names_exist() -> None:
