@@ -11,6 +11,7 @@ import click
 from spareopt.cli_calibrate import calibrate
 from spareopt.cli_compare import compare
 from spareopt.cli_explain import explain
+from spareopt.cli_explore import explore
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
@@ -29,6 +30,7 @@ from spareopt.cli_options import (
     runs_option,
     solve_options,
 )
+from spareopt.cli_report import report
 from spareopt.cli_robust import robust
 from spareopt.cli_runs import runs
 from spareopt.cli_simulate import simulate
@@ -367,7 +369,9 @@ main.add_command(marginal)
 main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
+main.add_command(explore)
 main.add_command(sweep)
 main.add_command(runs)
 main.add_command(workbook)
+main.add_command(report)
 main.add_command(template)

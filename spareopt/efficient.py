@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,9 @@ from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
+if TYPE_CHECKING:
+    from spareopt.plots import FrontierPlots
+
 Of = Literal["cost", "capital", "power"]
 POINTS = 5  # of a curve, ends included, by default
 LOWEST = 0.5  # of the most goodput: where a curve of cost ends below
@@ -39,16 +42,25 @@ class FrontierPoint(Frozen):
     """A point of the frontier: a plan, what it takes and gives, and how near it is proven to be efficient."""
 
     resource: float
+    """What the plan takes of the frontier's resource, in its unit."""
     goodput: float
+    """In baseline GPUs."""
     capital: float | None
+    """In the frontier's currency."""
     yearly_cost: float | None
+    """Money a year."""
     cost_per_year: float | None
+    """Capital over its years, and yearly cost."""
     it_power_kw: float | None
+    """Power drawn by racks, in kW."""
     availability: float
+    """Share of the time in which no zone is short."""
     decisions: Decisions
+    """The plan."""
     changes: dict[str, object]
     """What ``spareopt solve`` is to be given with ``--set`` to find the point again."""
     status: ProofStatus
+    """Of the solve that found it."""
     resource_within: float | None
     """No plan with at least this goodput takes less than (1 − this) of the resource; None where nothing is proven."""
     goodput_within: float | None
@@ -68,18 +80,37 @@ class Frontier(Result):
 
     schema_version: Literal[1] = 1
     of: Of
+    """The resource against which goodput is set."""
     unit: str
+    """Of the resource."""
     currency: str
+    """Of all money."""
     lowest_goodput: float
     """The curve begins here: cheaper plans with less goodput were not looked for."""
     points: tuple[FrontierPoint, ...]
+    """By increasing resource."""
     complete: bool
     """Whether there is no further efficient point between those found, but for steps of ``step``."""
     interrupted: bool
+    """Whether Ctrl-C ended the run before all was asked."""
     step: float
     """The relative step by which points were told apart."""
     solves: int
+    """How many optimisations were run."""
     provenance: Provenance
+    """What it was made from."""
+
+    @property
+    def plot(self) -> FrontierPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import FrontierPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return FrontierPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import frontier_html  # noqa: PLC0415 - it is downstream of every result
+
+        return frontier_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row per point, units in the column names, without its decisions."""

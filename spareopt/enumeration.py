@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +129,16 @@ class Enumeration:
             Kind(here, members if alike else 1, 1 if alike else members)
             for here, members in zip(rows, problem.members, strict=True)
         )
-        self._alone: dict[int, Array] = {}
+
+    @cached_property
+    def _alone(self) -> list[Array]:
+        """Where a plan is one candidate: the score of each, or a bound on it, by option."""
+        rows, totals, scales = self.scores.alone(self.kinds[0].rows, self.kinds[0].zones)
+        found = self.scores.by_option(totals, scales, range(len(self.problem.schemes)))
+        scores = [np.full(len(self.problem.rows), -np.inf) for _ in found]
+        for mine, of_option in zip(scores, found, strict=True):
+            mine[rows] = of_option
+        return scores
 
     @property
     def _single(self) -> bool:
@@ -236,21 +246,16 @@ class Enumeration:
 
     def _one(self, option: int, kind: Kind, shortlist: Shortlist) -> None:
         """All plans of one candidate each; no bounds are needed."""
-        if option not in self._alone:
-            scores = np.full(len(self.problem.rows), -np.inf)
-            everything = self.kinds[0].rows
-            totals, scale = self.scores.start()
-            scores[everything] = self.scores.scores(*self.scores.added(totals, scale, everything, kind.zones), option)
-            self._alone[option] = scores
         worth = self._alone[option][kind.rows]
-        near = np.flatnonzero(worth >= shortlist.floor - SAME)
+        if shortlist.most == 1 and not shortlist.counting and not self.scores.bounds_only:
+            near = np.array([np.argmax(worth)])
+        else:
+            near = np.flatnonzero(worth >= shortlist.floor - SAME)
         for place in near[np.argsort(-worth[near], kind="stable")]:
             if worth[place] < shortlist.floor - SAME:
                 shortlist.more = True
                 return
             self.settle(option, [(int(kind.rows[place]), kind.zones)], float(worth[place]), shortlist)
-            if shortlist.most == 1 and not shortlist.counting and not self.scores.bounds_only:
-                return
 
     def settle(self, option: int, choice: list[tuple[int, int]], score: float, shortlist: Shortlist) -> None:
         """Take a plan whose score, or a bound on it, reached the floor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_method, recovery_scheme
 from spareopt.scoring import ScoredChoice, rack_power, score_choice
 from spareopt.units import HOURS_PER_YEAR
+
+if TYPE_CHECKING:
+    from spareopt.plots import EvaluationPlots
 
 PLANNED = (
     "approximation: planned stops come at random, as often as with certain rates and ample repair, and may overlap; no "
@@ -123,6 +126,18 @@ class Evaluation(Frozen):
     zones: tuple[ZoneEvaluation, ...]
     method: dict[str, str]
     """For each quantity: exact, or the approximation by name."""
+
+    @property
+    def plot(self) -> EvaluationPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import EvaluationPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return EvaluationPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import evaluation_html  # noqa: PLC0415 - it is downstream of every result
+
+        return evaluation_html(self)
 
     @property
     def violated(self) -> list[LimitSlack]:

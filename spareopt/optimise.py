@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from typing import Protocol, TypeVar
 
@@ -114,8 +115,8 @@ def solve(
         provenance=_provenance(instance, gap, time_limit, model, coarse, alike, seed),
     )
     result._audit = Audit(
-        candidates=_audit_table(
-            [(level.candidates, level.dominated_by, level.left.rows) for level in usable], instance
+        make_table=partial(
+            _audit_table, [(level.candidates, level.dominated_by, level.left.rows) for level in usable], instance
         ),
         model=search.model,
         log=search.log,
@@ -169,13 +170,7 @@ def _solve_alike(
         provenance=_provenance(instance, gap, time_limit, model, coarse, True, seed),
     )  # fmt: skip
     result._audit = Audit(
-        candidates=_audit_table(
-            [
-                (c, pd.Series(-1, c.table.index), c.table.index.to_numpy())
-                for c in (level.problem.candidates for level in levels)
-            ],
-            instance,
-        ),
+        make_table=partial(_audit_table, [(level.problem.candidates, None, None) for level in levels], instance),
         model=None,
         log="",
         seconds={"scoring": scored, "pruning": 0.0, "selection": clock.elapsed() - scored},
@@ -395,19 +390,25 @@ def _excluded(levels: Iterable[Candidates]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
-def _audit_table(levels: list[tuple[Candidates, pd.Series, NDArray[np.int64]]], instance: Instance) -> pd.DataFrame:
-    """The candidates of all levels and their fate, one after the other, from what dominates them and who is left."""
+def _audit_table(
+    levels: Sequence[tuple[Candidates, pd.Series | None, NDArray[np.int64] | None]], instance: Instance
+) -> pd.DataFrame:
+    """The candidates of all levels and their fate, one after the other.
+
+    Each level is given with what dominates its candidates, and with those left at the end (None: nothing, and all).
+    """
     names = [plan.name for plan in instance.repair_plans]
     tables, first = [], 0
     for candidates, dominated_by, rows in levels:
         table = candidates.table
         places = {i: names.index(plan.name) for i, plan in enumerate(candidates.instance.repair_plans)}
-        left = table.index.isin(rows)
+        by = pd.Series(-1, table.index) if dominated_by is None else dominated_by
+        left = np.ones(len(table), dtype=bool) if rows is None else table.index.isin(rows)
         tables.append(
             table.assign(
                 repair_plan=table["repair_plan"].map(places),
-                dominated_by=dominated_by.where(dominated_by < 0, dominated_by + first),
-                outbid=(dominated_by < 0) & ~left,
+                dominated_by=by.where(by < 0, by + first),
+                outbid=(by < 0) & ~left,
             )
         )
         first += len(table)

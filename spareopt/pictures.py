@@ -35,6 +35,9 @@ GRID: Any = LINES | {"axes.grid": True, "grid.color": "#e5e7eb", "axes.axisbelow
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG without a date, or as PNG, by the name of the file."""
+    """Write a figure as SVG without a date, or as PNG, by the name of the file; the same bytes each time."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow to load
+
     options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
-    figure.savefig(path, **options)
+    with mpl.rc_context(STYLE):
+        figure.savefig(path, **options)

@@ -34,6 +34,7 @@ from spareopt import cli, fields, horizon, instance, plan, units
 from spareopt.candidates import DECISIONS, enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.losses import LOSSES
+from spareopt.schemas import models_in
 from spareopt.simulation.result import Comparison
 from spareopt.staging.plan import StagedPlan
 
@@ -170,20 +171,6 @@ def table(page: str, model: str) -> list[list[str]]:
     found = re.search(rf"<!-- fields: {model} -->\n\n?\|.*\n\|[-| ]+\|\n((?:\|.*\n)*)", text)
     assert found, f"docs/{page} has no table of the fields of {model}"
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in found[1].splitlines()]
-
-
-def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """A model and all models in its fields, each once."""
-    found = [model]
-    for here in found:
-        for hint in typing.get_type_hints(here, include_extras=True).values():
-            stack = [hint]
-            while stack:
-                part = stack.pop()
-                stack += typing.get_args(part)
-                if isinstance(part, type) and issubclass(part, BaseModel) and part not in found:
-                    found.append(part)
-    return found
 
 
 INPUTS = models_in(instance.Instance)

@@ -5,23 +5,31 @@ from __future__ import annotations
 import functools
 import http.server
 import importlib.util
+import inspect
 import re
 import shutil
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
+from pydantic import BaseModel
+
+import spareopt
+from spareopt.record import Result
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
 """What a browser fetches by itself, by tag, and the attribute that says from where."""
+NAMED = re.compile(r"^::: spareopt\.(\w+)$(?:\n    options:\n      members: \[(.*)\])?", re.MULTILINE)
+"""A public name on a page of Python, and the members of a class that are shown."""
 
 
 def build(tool: str, folder: Path) -> tuple[Path, str]:
@@ -194,3 +202,22 @@ def test_mkdocs_builds_the_same_pages(site: Path, tmp_path: Path) -> None:
         pytest.skip("needs mkdocs-material")
     other, _ = build("mkdocs", tmp_path)
     assert {p.relative_to(other) for p in other.rglob("*.html")} == {p.relative_to(site) for p in site.rglob("*.html")}
+
+
+def test_every_public_name_is_on_one_page() -> None:
+    """Proves that the pages of Python hold each name of ``spareopt.__all__`` once, classes with all their methods."""
+    pages = [page.read_text(encoding="utf-8") for page in sorted((DOCS / "reference").glob("*.md"))]
+    found = [match for page in pages for match in NAMED.findall(page)]
+    assert sorted(name for name, _ in found) == sorted(spareopt.__all__)
+    for name, members in found:
+        if inspect.isclass(thing := getattr(spareopt, name)):
+            listed = set(filter(None, members.split(", ")))
+            inherited = {"model_post_init", *vars(Result)}
+            public = {
+                method
+                for method, value in vars(thing).items()
+                if not method.startswith("_")
+                and (inspect.isfunction(value) or isinstance(value, property | cached_property | classmethod))
+            }
+            fields = set() if issubclass(thing, BaseModel) else set(getattr(thing, "__annotations__", ()))
+            assert listed == (public | fields) - inherited, name

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from spareopt import units
 from spareopt.drawings.hover import hover
 from spareopt.drawings.money import scale_of
-from spareopt.drawings.sheet import entitle, on
+from spareopt.drawings.sheet import entitle, legend_below, on
 from spareopt.efficient import Frontier, FrontierPoint
 from spareopt.pictures import BLUE, ORANGE
 
@@ -46,7 +46,7 @@ def curve(frontier: Frontier, axes: Axes | None = None) -> Axes:
         ax.locator_params(nbins=5)
         ax.set_xlabel(f"{RESOURCES[frontier.of]}, {unit}")
         ax.set_ylabel("goodput, baseline GPUs")
-        ax.legend(frameon=False, loc="lower right", fontsize=8)
+        legend_below(ax, ax.get_legend_handles_labels()[0], own=axes is None)
         entitle(ax, finding(frontier))
     return ax
 
@@ -62,7 +62,7 @@ def finding(frontier: Frontier) -> str:
     knee = next((point for point in frontier.points if point.knee), None)
     if knee is None:
         return text
-    return f"{text}; past {knee.goodput:,.0f} baseline GPUs ({_amount(frontier, knee.resource, money)}) it costs more"
+    return f"{text}; the knee is at {knee.goodput:,.0f} baseline GPUs for {_amount(frontier, knee.resource, money)}"
 
 
 def _says(frontier: Frontier, point: FrontierPoint) -> str:

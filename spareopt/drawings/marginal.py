@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from matplotlib.axes import Axes
+from matplotlib.patches import Patch
 
 from spareopt import units
 from spareopt.drawings.money import scale_of
-from spareopt.drawings.sheet import bar, column, entitle, label_rows, nothing, on, rows_height, wrapped
+from spareopt.drawings.sheet import (
+    bar,
+    column,
+    entitle,
+    label_rows,
+    legend_below,
+    nothing,
+    on,
+    rows_height,
+    signed_ticks,
+    wrapped,
+)
 from spareopt.marginal import MarginalStep, MarginalValue, MarginalValues
 from spareopt.pictures import BLUE, GREY, ORANGE
 from spareopt.score_text import limit_name
@@ -23,7 +35,7 @@ def bars(values: MarginalValues, axes: Axes | None = None) -> Axes:
         return ax
     labels = [f"{wrapped(_name(item), 120.0)}\n{wrapped(_step(item), 120.0)}" for item in rows]
     size, unit = _unit(values)
-    with on(axes, rows_height(labels, bottom=0.75)) as ax:
+    with on(axes, rows_height(labels, bottom=0.8)) as ax:
         texts = []
         for row, item in enumerate(rows):
             steps = ((-0.19, item.better, BLUE, "better", None), (0.19, item.worse, ORANGE, "worse", "////"))
@@ -39,9 +51,14 @@ def bars(values: MarginalValues, axes: Axes | None = None) -> Axes:
         column(ax, texts, size=8.0)
         ax.axvline(0, color=GREY, lw=0.9)
         ax.margins(x=0.04)
-        ax.xaxis.set_major_formatter("{x:+,.6g}")
+        signed_ticks(ax)
         ax.locator_params(axis="x", nbins=4)
-        ax.set_xlabel(f"gain, {unit}: one step better (above) and worse\n(hatched); ≈ 0: less than the proofs can tell")
+        ax.set_xlabel(f"gain, {unit}")
+        handles = [
+            Patch(facecolor=BLUE, label="one step better"),
+            Patch(facecolor=ORANGE, hatch="////", edgecolor="white", lw=0, label="one step worse"),
+        ]
+        legend_below(ax, handles, own=axes is None)
         entitle(ax, finding(values))
     return ax
 

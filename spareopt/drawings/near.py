@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,12 +11,12 @@ from matplotlib.colors import LogNorm
 from matplotlib.patches import Rectangle
 
 from spareopt.decision_words import value_words
-from spareopt.decisions import DECISION_FIELDS
+from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.drawings.hover import hover
-from spareopt.drawings.sheet import bar, column, entitle, label_rows, nothing, on, rows_height, wrapped
+from spareopt.drawings.sheet import DARK, bar, column, entitle, label_rows, nothing, on, rows_height, wrapped
 from spareopt.near_result import GRID as PAIR
-from spareopt.near_result import BestWith, NearOptimal, NearPlan
-from spareopt.pictures import BLUE, GREEN, LINES
+from spareopt.near_result import BestWith, NearOptimal
+from spareopt.pictures import BLUE, GREEN, GREY, LINES
 from spareopt.wording import counted, share_text, signed_percent
 
 MOST = 12
@@ -26,42 +27,63 @@ SHORT = {
     "racks": "{} racks",
     "start_at": "repair at {} down",
 }
+FURTHEST = 0.2
+"""Plans that are further behind than this share are not nearly as good."""
 SMALLEST = 1e-7
 """Relative changes below this are none."""
 
 
-def ladder(near: NearOptimal, axes: Axes | None = None, *, most: int = MOST) -> Axes:
-    """The best plans, at most ``most`` of them: how far each is behind, its spare blocks, and what it decides.
+class Rung(NamedTuple):
+    """A plan that is known to be so far from the best."""
 
-    Told of each plan is what not all of those shown have in common.
+    decisions: Decisions
+    value: float
+    change: float
+
+
+def rungs(near: NearOptimal) -> list[Rung]:
+    """All plans that a search came by, best first: those within its share, and the best with each value."""
+    found = {plan.decisions.model_dump_json(): Rung(plan.decisions, plan.value, plan.change) for plan in near.plans}
+    for row in (*near.best_with, *near.grid):
+        if row.plan is not None and row.value is not None and row.change is not None:
+            found.setdefault(row.plan.model_dump_json(), Rung(row.plan, row.value, row.change))
+    return sorted(found.values(), key=lambda rung: abs(rung.change))
+
+
+def ladder(near: NearOptimal, axes: Axes | None = None, *, most: int = MOST) -> Axes:
+    """The best plans, at most ``most``, none far behind: how far each is, its spare blocks, and what it decides.
+
+    Below those within the share that was asked stand the best plans with another value of a decision.  Told of each is
+    what not all of those shown have in common.
     """
-    shown = near.plans[:most]
+    shown = [rung for rung in rungs(near) if abs(rung.change) <= FURTHEST][:most]
     if not shown:
         with on(axes, 0.9) as ax:
             nothing(ax, "No plan was found in time.")
             entitle(ax, finding(near))
         return ax
-    words = _words(shown)
-    labels = [wrapped(f"{place}. {text}", 168.0) for place, text in enumerate(words, 1)]
-    with on(axes, rows_height(labels, bottom=0.75)) as ax:
+    words = _words([rung.decisions for rung in shown])
+    labels = [wrapped(text, 150.0) for text in words]
+    with on(axes, rows_height(labels, bottom=0.75, least=0.31)) as ax:
         texts = []
-        for row, (plan, text) in enumerate(zip(shown, words, strict=True)):
-            spares = sum(choice.count * choice.inter_block_spares for choice in plan.decisions.zones)
-            texts.append(f"{_amount(near.objective, plan.value)}\n{counted(spares, 'spare')}")
-            behind = 0.0 if abs(plan.change) < SMALLEST else 100 * abs(plan.change)
+        for row, (rung, text) in enumerate(zip(shown, words, strict=True)):
+            spares = sum(choice.count * choice.inter_block_spares for choice in rung.decisions.zones)
+            texts.append(f"{_amount(near.objective, rung.value)}\n{counted(spares, 'spare block')}")
+            behind = 0.0 if abs(rung.change) < SMALLEST else 100 * abs(rung.change)
             says = (
-                f"{text}: {signed_percent(round(plan.change, 9))} of the best, {counted(spares, 'spare block')} in all"
+                f"{text}: {signed_percent(round(rung.change, 9))} of the best, {counted(spares, 'spare block')} in all"
             )
-            bar(ax, row, behind, colour=BLUE, says=says)
-            if row == 0 or behind == 0.0:
-                ax.plot([0], [row], "D", color=GREEN, ms=5, clip_on=False)
+            inside = abs(rung.change) <= near.within
+            bar(ax, row, behind, colour=BLUE if inside else GREY, hatch=None if inside else "////", says=says)
+            if behind == 0.0:
+                ax.plot([0], [row], "D", color=GREEN, ms=6, clip_on=False, zorder=4)
         label_rows(ax, labels)
         column(ax, texts, size=8.0)
-        ax.set_xlim(0, max(100 * max(abs(plan.change) for plan in shown) * 1.05, 1e-4))
+        ax.set_xlim(0, 105 * max(near.within, *(abs(rung.change) for rung in shown)))
+        ax.axvline(100 * near.within, color=DARK, lw=0.9, ls="--")
         ax.xaxis.set_major_formatter("{x:,.4g}")
         ax.locator_params(axis="x", nbins=4)
-        more = {"goodput": "less goodput", "cost": "more cost"}.get(near.objective, "less for the money")
-        ax.set_xlabel(f"{more} than the best, %\n(diamond: the best; spares: blocks in all)")
+        ax.set_xlabel(f"{_worse(near)} than the best, %\n(diamond: the best; dashed: the share that was asked)")
         entitle(ax, finding(near))
     return ax
 
@@ -75,7 +97,9 @@ def grid(near: NearOptimal, zone: str | None = None, axes: Axes | None = None) -
     known = [row for row in rows if row.change is not None]
     if not known:
         with on(axes, 0.9) as ax:
-            nothing(ax, "Pairs of I and R are tabulated only for plans that build all zones of a class alike.")
+            nothing(
+                ax, "There is one value of I or of R only, or the plans meant don't build all zones of a class alike."
+            )
             entitle(ax, "No table of I and R")
         return ax
     best = min(known, key=lambda row: abs(row.change or 0.0))
@@ -106,9 +130,8 @@ def grid(near: NearOptimal, zone: str | None = None, axes: Axes | None = None) -
         ax.set_yticks(range(len(down)), [f"{value}" for value in down])
         ax.set_xlabel("I, spare trays per block")
         ax.set_ylabel("R, spare blocks per zone")
-        less = {"goodput": "less goodput", "cost": "more cost"}.get(near.objective, "less for the money")
-        bar = ax.figure.colorbar(shades, ax=ax, label=f"{less} than the best, %", shrink=0.95)
-        bar.ax.yaxis.set_major_formatter("{x:g}")
+        shade = ax.figure.colorbar(shades, ax=ax, label=f"{_worse(near)} than the best, %", shrink=0.95)
+        shade.ax.yaxis.set_major_formatter("{x:g}")
         entitle(ax, _grid_finding(near, known, best, len(down)))
     return ax
 
@@ -122,6 +145,10 @@ def finding(near: NearOptimal) -> str:
     if near.number == 1:
         return f"No other plan{alike} is within {within} of the best"
     return f"{counted(near.number, 'plan')}{alike} are within {within} of the best"
+
+
+def _worse(near: NearOptimal) -> str:
+    return {"goodput": "less goodput", "cost": "more cost"}.get(near.objective, "less for the money")
 
 
 def _grid_finding(near: NearOptimal, known: Sequence[BestWith], best: BestWith, shown: int) -> str:
@@ -157,9 +184,9 @@ def _cell_says(row: BestWith | None) -> str:
     return f"{signed_percent(round(row.change, 9))} of the best" + ("" if row.proven else ", perhaps better")
 
 
-def _words(plans: Sequence[NearPlan]) -> list[str]:
+def _words(plans: Sequence[Decisions]) -> list[str]:
     """What each plan decides that not all of them do; of the first all that can be told, where there is but one."""
-    choices = [choice for plan in plans for choice in plan.decisions.zones]
+    choices = [choice for plan in plans for choice in plan.zones]
     zones = list(dict.fromkeys(choice.zone for choice in choices))
     differ = {
         zone: [
@@ -170,21 +197,21 @@ def _words(plans: Sequence[NearPlan]) -> list[str]:
         ]
         for zone in zones
     }
-    schemes = len({plan.decisions.checkpoint_plan for plan in plans}) > 1
+    schemes = len({plan.checkpoint_plan for plan in plans}) > 1
     return [_plan_words(plan, zones, differ, schemes) for plan in plans]
 
 
-def _plan_words(plan: NearPlan, zones: Sequence[str], differ: dict[str, list[str]], schemes: bool) -> str:
+def _plan_words(plan: Decisions, zones: Sequence[str], differ: dict[str, list[str]], schemes: bool) -> str:
     parts = []
     for zone in zones:
-        own = [choice for choice in plan.decisions.zones if choice.zone == zone]
+        own = [choice for choice in plan.zones if choice.zone == zone]
         texts = []
         for choice in own:
             values = [(field, getattr(choice, field)) for field in differ[zone]]
             told = [SHORT.get(f, "{}").format(_value(f, value)) for f, value in values if _told(f, value)]
             texts.append((f"{choice.count}× " if len(own) > 1 else "") + ", ".join(told))
         parts.append((f"{zone}: " if len(zones) > 1 else "") + " + ".join(texts))
-    parts += [plan.decisions.checkpoint_plan] if schemes else []
+    parts += [plan.checkpoint_plan] if schemes else []
     return "; ".join(parts)
 
 

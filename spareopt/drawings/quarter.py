@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 
 from spareopt.drawings.hover import hover
-from spareopt.drawings.sheet import FONT, LINE, entitle, nothing, on
+from spareopt.drawings.sheet import DARK, FONT, LINE, entitle, legend_below, nothing, on
 from spareopt.evaluation import Evaluation
 from spareopt.pictures import BLUE, GREY, ORANGE, PALETTE
 from spareopt.simulation.result import QuarterCourse, Simulation
@@ -24,7 +24,7 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
             nothing(ax, f"The simulation has no course of a quarter: {reason}.")
             entitle(ax, "The simulation holds no quarters")
         return ax
-    with on(axes, 3.2, grid="y") as ax:
+    with on(axes, 3.4, grid="y") as ax:
         days = [row.end_h / 24 for row in course]
         wide = ax.fill_between(
             days, [row.p5 for row in course], [row.p95 for row in course], color=PALETTE[0], alpha=0.35, lw=0,
@@ -35,6 +35,7 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
             label="half of the quarters",
         )  # fmt: skip
         (median,) = ax.plot(days, [row.p50 for row in course], "-", color=BLUE, lw=1.6, label="median")
+        (mean,) = ax.plot(days, [row.mean for row in course], ":", color=DARK, lw=1.4, label="simulated mean")
         (line,) = ax.plot([0, days[-1]], [exact, exact], "--", color=ORANGE, lw=1.6, label="exact mean")
         if len(course) == 1:
             _whisker(ax, days[0], course[0])
@@ -42,6 +43,7 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
         hover(wide, f"9 quarters in 10 end between {end.p5:,.1f} and {end.p95:,.1f} baseline GPUs")
         hover(half, f"half of the quarters end between {end.p25:,.1f} and {end.p75:,.1f} baseline GPUs")
         hover(median, f"median at the end of the quarter: {end.p50:,.1f} baseline GPUs")
+        hover(mean, f"simulated mean of the quarter: {end.mean:,.1f} baseline GPUs")
         hover(line, f"exact mean: {exact:,.1f} baseline GPUs")
         low = min(exact, *(row.p5 for row in course))
         high = max(exact, *(row.p95 for row in course))
@@ -53,8 +55,7 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
         ax.locator_params(axis="x", nbins=7)
         ax.set_xlabel(f"day of the quarter ({simulation.quarters.number:,} quarters simulated)")
         ax.set_ylabel("goodput so far, baseline GPUs")
-        below = (exact - low) > (high - exact)
-        ax.legend(frameon=False, fontsize=8, loc="lower center" if below else "upper center", ncols=2)
+        legend_below(ax, [mean, median, line, half, wide], own=axes is None)
         entitle(ax, finding(simulation, exact))
     return ax
 

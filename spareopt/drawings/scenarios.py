@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
-from spareopt.drawings.sheet import bar, column, entitle, label_rows, on, rows_height, wrapped
+from spareopt.drawings.sheet import bar, column, entitle, label_rows, on, rows_height, signed_ticks, wrapped
 from spareopt.pictures import BLUE, GREEN, GREY, ORANGE
 from spareopt.wording import counted, number_text, signed_percent
 
@@ -43,7 +43,7 @@ def bars(rows: Sequence[Row], axes: Axes | None = None, *, objective: str = "goo
         column(ax, texts, size=8.0)
         ax.axvline(0, color=GREY, lw=0.9)
         ax.margins(x=0.06)
-        ax.xaxis.set_major_formatter("{x:+,.6g}")
+        signed_ticks(ax)
         ax.locator_params(axis="x", nbins=5)
         ax.set_xlabel(f"change of {objective.replace('_', ' ')} from {wrapped(nominal.name, 100.0)}, %")
         entitle(ax, finding(rows))

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
@@ -163,6 +164,20 @@ def bar(
     (patch,) = axes.barh(row, value, height, left=left, color=colour, hatch=hatch, edgecolor="white", linewidth=0.0)
     if says:
         hover(patch, says)
+
+
+def legend_below(axes: Axes, handles: Sequence[Artist], *, own: bool) -> None:
+    """What the colours and hatches mean: below the picture on a sheet of its own, else where there is room."""
+    options: Any = {"handles": handles, "frameon": False, "fontsize": 8, "columnspacing": 1.0, "handlelength": 1.6}
+    if own:
+        axes.figure.figure.legend(loc="outside lower center", ncols=3 if len(handles) < 5 else 2, **options)
+    else:
+        axes.legend(**options)
+
+
+def signed_ticks(axes: Axes) -> None:
+    """Numbers along a picture of changes, with their sign."""
+    axes.xaxis.set_major_formatter(lambda value, _: "0" if abs(value) < 1e-12 else f"{value:+,.6g}".replace("-", "−"))
 
 
 def nothing(axes: Axes, text: str) -> None:

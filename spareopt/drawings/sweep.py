@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from spareopt import units
 from spareopt.drawings.hover import hover
 from spareopt.drawings.money import scale_of
-from spareopt.drawings.sheet import entitle, nothing, on, wrapped
+from spareopt.drawings.sheet import entitle, legend_below, nothing, on, wrapped
 from spareopt.input_words import input_words
 from spareopt.pictures import BLUE, GRID, LINES, ORANGE
 from spareopt.plan import PROVEN
@@ -57,7 +57,7 @@ def lines(sweep: Sweep, axes: Axes | None = None) -> Axes:
             Line2D([], [], color=BLUE, marker="o", lw=1.0, label=_objective(found)),
             Line2D([], [], color=ORANGE, ls="--", lw=1.2, label="spare blocks"),
         ]
-        ax.legend(handles=handles, frameon=False, fontsize=8, loc="best")
+        legend_below(ax, handles, own=axes is None)
         entitle(ax, _line_finding(sweep, found))
     return ax
 

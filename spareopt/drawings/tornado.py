@@ -5,7 +5,17 @@ from __future__ import annotations
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from spareopt.drawings.sheet import bar, entitle, label_rows, nothing, on, rows_height, wrapped
+from spareopt.drawings.sheet import (
+    bar,
+    entitle,
+    label_rows,
+    legend_below,
+    nothing,
+    on,
+    rows_height,
+    signed_ticks,
+    wrapped,
+)
 from spareopt.exposure import Tornado, TornadoBar, TornadoEnd
 from spareopt.input_words import input_words
 from spareopt.pictures import BLUE, GREY, ORANGE
@@ -26,29 +36,23 @@ def bars(tornado: Tornado, most: int | None = MOST, axes: Axes | None = None) ->
             entitle(ax, finding(tornado))
         return ax
     labels = [_label(item) for item in shown]
-    with on(axes, rows_height(labels, bottom=1.05)) as ax:
+    left_out = len(moving) - len(shown)
+    with on(axes, rows_height(labels, bottom=0.95 if left_out else 0.8)) as ax:
         for row, item in enumerate(shown):
             for end in (item.low, item.high):
                 _end(ax, row, item, end, nominal)
         label_rows(ax, labels)
         ax.axvline(0, color=GREY, lw=0.9)
-        ax.xaxis.set_major_formatter("{x:+,.6g}")
+        signed_ticks(ax)
         ax.locator_params(axis="x", nbins=6)
         what = tornado.certificate.objective.replace("_", " ")
-        left_out = len(moving) - len(shown)
         rest = f"\n{left_out} more inputs, which move it less, are left out" if left_out else ""
         ax.set_xlabel(f"change of {what}, %{rest}")
         handles = [Patch(facecolor=ORANGE, label="plan as it is"), Patch(facecolor=BLUE, label="best plan there")]
         if any(end.fixed is not None and end.fixed_breaks for item in shown for end in (item.low, item.high)):
             broken = Patch(facecolor=ORANGE, hatch="////", edgecolor="white", lw=0, label="as it is, breaks a limit")
             handles.insert(1, broken)
-        if axes is None:
-            ax.figure.figure.legend(
-                handles=handles, loc="outside lower center", ncols=3, frameon=False, fontsize=8, columnspacing=1.0,
-                handlelength=1.4,
-            )  # fmt: skip
-        else:
-            ax.legend(handles=handles, frameon=False, fontsize=8)
+        legend_below(ax, handles, own=axes is None)
         entitle(ax, finding(tornado))
     return ax
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
@@ -11,6 +11,9 @@ from spareopt.evaluation import Evaluation
 from spareopt.record import Frozen, Result
 from spareopt.simulation.runs import By, Status
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
+
+if TYPE_CHECKING:
+    from spareopt.plots import SimulationPlots
 
 
 class SimulationOptions(Frozen):
@@ -235,6 +238,18 @@ class Simulation(Result):
     """None where no target was asked."""
     quarter_course: tuple[QuarterCourse, ...] = ()
     """Empty where there are no whole quarters, and in results of versions that did not record it."""
+
+    @property
+    def plot(self) -> SimulationPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import SimulationPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return SimulationPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import simulation_html  # noqa: PLC0415 - it is downstream of every result
+
+        return simulation_html(self)
 
     def replications_table(self) -> pd.DataFrame:
         """A row per replication."""
