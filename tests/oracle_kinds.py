@@ -498,16 +498,13 @@ def airesim_report(record: Record) -> Results:
     usual = inputs["servers"] * inputs["rate_per_day"] * inputs["job_days"]
     bad, systematic = inputs["bad_share"] * inputs["pool"], inputs["bad_more"] / (1 + inputs["bad_more"])
     auto, manual, escalates = 1 - inputs["auto_fails"], 1 - inputs["manual_fails"], inputs["escalates"]
-    cured = {
-        "": auto + inputs["auto_fails"] * escalates * manual,
-        "_before": escalates * manual + (1 - escalates) * auto,
-    }
+    staged, every = auto + inputs["auto_fails"] * escalates * manual, escalates * manual + (1 - escalates) * auto
     found: Results = {}
-    for when, chance in cured.items():
+    for when, chance in (("", staged), ("_before", every)):
         failures = usual + bad * systematic / chance
         recovery, computing = failures * inputs["recovery_min"] / 60, 24 * inputs["job_days"]
         total = computing + recovery + inputs[f"other_h{when}"]
         found |= {f"failures{when}": failures, f"recovery_h{when}": recovery, f"training_h{when}": total}
         found[f"ETR{when}"] = computing / total
-    found |= {"random_failures": usual, "systematic_failures": bad * systematic / cured[""]}
+    found |= {"random_failures": usual, "systematic_failures": bad * systematic / staged}
     return found | {"escalated": found["failures"] * inputs["auto_fails"] * escalates}

@@ -232,8 +232,8 @@ def summary(found: dict[str, list[Value]]) -> list[str]:
         "## Summary",
         "",
         prose(
-            f"{len(values)} values ({numbers:,} numbers, where lists are counted in full) of {len(RECORDS)} records, of "
-            f"{len(CASES)} cases and {len(GRID)} points of AIReSim, and of the MLSys 2026 paper; "
+            f"{len(values)} values ({numbers:,} numbers, where lists are counted in full) of {len(RECORDS)} records, "
+            f"of {len(CASES)} cases and {len(GRID)} points of AIReSim, and of the MLSys 2026 paper; "
             f"{len(values) - len(outside)} are within their tolerance, {len(outside)} are not. {package} of ours are "
             "by what plans are made with; the others are small calculations of the tests, which show that the terms "
             "and rules of a source are understood as it means them."
