@@ -9,6 +9,7 @@ from spareopt import units
 from spareopt.efficient import Frontier
 from spareopt.exposure import Tornado, TornadoBar
 from spareopt.pictures import BLUE, GREY, GRID, ORANGE, STYLE, save
+from spareopt.plan import ALL_PLANS
 
 LISTS = ("designs", "zones", "repair_plans", "checkpoint_plans")
 
@@ -41,7 +42,7 @@ def draw_frontier(result: Frontier, path: Path) -> None:
                 )
         axes.set_xlabel(f"{result.of}, {unit}")
         axes.set_ylabel("goodput, baseline GPUs")
-        axes.set_title(f"{result.provenance.instance}: efficient frontier")
+        axes.set_title(f"{result.provenance.instance}: efficient frontier{_alike(result.among)}")
         axes.legend(frameon=False, loc="lower right")
 
     _draw(path, (6.4, 4.2), fill)
@@ -69,12 +70,21 @@ def draw_tornado(result: Tornado, path: Path) -> None:
         axes.xaxis.set_major_formatter("{x:+,.6g}")
         what = result.certificate.objective.replace("_", " ")
         axes.set_xlabel(f"change of {what} from {nominal:,.6g} {result.certificate.unit}, %")
-        figure.suptitle(f"{result.provenance.instance}: one input at a time", x=0.01, ha="left", fontsize=10)
+        figure.suptitle(
+            f"{result.provenance.instance}: one input at a time{_alike(result.certificate.among)}",
+            x=0.01,
+            ha="left",
+            fontsize=10,
+        )
         handles = [_patch(ORANGE, "plan as it is"), _patch(BLUE, "best plan there")]
         handles[1:1] = [_patch(ORANGE, "plan as it is, which breaks a limit", "////")] if broken else []
         figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False)
 
     _draw(path, (9.0, 1.6 + 0.5 * max(1, len(bars))), fill)
+
+
+def _alike(among: str) -> str:
+    return "" if among == ALL_PLANS else f", of {among}"
 
 
 def _patch(colour: str, label: str, hatch: str | None = None) -> Any:

@@ -32,9 +32,11 @@ from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.levels import level_instances
 from spareopt.plan import (
+    ALL_PLANS,
     INTERRUPTED,
     LIMIT_REACHED,
     PROVEN,
+    ZONES_ALIKE,
     Among,
     Audit,
     CandidateCounts,
@@ -136,7 +138,7 @@ class _Asked:
     @property
     def among(self) -> Among:
         """Which plans the best one is looked for among."""
-        return "plans with zones alike" if self.alike and self.several else "all plans"
+        return ZONES_ALIKE if self.alike and self.several else ALL_PLANS
 
     @property
     def provenance(self) -> Provenance:
@@ -498,7 +500,7 @@ def _failure(search: Search, asked: _Asked) -> SpareoptError:
 
 def _why_infeasible(problem: Problem, asked: _Asked, clock: Clock) -> str:
     """Why no plan meets all limits: for a goodput target, the best goodput that the others allow, if any."""
-    target, alike = asked.instance.objective.goodput_target, asked.among != "all plans"
+    target, alike = asked.instance.objective.goodput_target, asked.among == ZONES_ALIKE
     if target is not None:
         without = asked.instance.model_copy(update={"objective": Objective(kind="goodput")})
         with suppress(SpareoptError):

@@ -9,7 +9,7 @@ from openpyxl.styles import Alignment, PatternFill
 from spareopt import units
 from spareopt.decision_words import choices_words
 from spareopt.instance import Instance
-from spareopt.plan import PROVEN, Plan
+from spareopt.plan import ALL_PLANS, PROVEN, Plan
 from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
 from spareopt.workbooks.book import ANY, FINE, LEGEND, MONEY, TENTHS, WHOLE, Book, new_book
 from spareopt.workbooks.inputs_sheet import FIRST
@@ -49,7 +49,7 @@ def write_summary(
         sheet.row_dimensions[row].height = 15 * (1 + len(sentence) // 140)
         row += 1
     row += 1
-    _write_state(book, row, source, inputs)
+    _write_state(book, row, source, inputs, "" if plan.certificate.among == ALL_PLANS else " --alike")
     row += 3
     book.header(sheet, row, ("", "now", "unit", "as solved", "follows Inputs?"), freeze=False)
     symbol = units.CURRENCIES[e.currency]
@@ -110,26 +110,25 @@ def _sentences(plan: Plan, instance: Instance) -> list[str]:
         costs.append(f"{units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency)} in all")
     gives += f" for {' and '.join(costs)}." if costs else "."
     bound = objective_number(c.objective, c.bound, e.currency)
-    claim = {"goodput": "no plan has more than", "cost": "no plan costs less than"}.get(
-        c.objective, "no plan gives more than"
-    )
+    whose = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
+    claim = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
     value = objective_text(c.objective, c.value, e.currency)
     proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    sure = f"{proof}: it has {value}, and {claim} {bound} (gap {percent(c.gap)})."
-    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap)])]
+    sure = f"{proof}: it has {value}, and {whose} {claim} {bound} (gap {percent(c.gap)})."
+    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
     if any("approximation" in method for method in e.method.values()):
         told.append("Some of it is approximated: see Method on the sheet Sources.")
     return told
 
 
-def _write_state(book: Book, row: int, source: str, inputs: int) -> None:
+def _write_state(book: Book, row: int, source: str, inputs: int, alike: str) -> None:
     """How many inputs were changed, what to do then, and whether the formulas still find their inputs."""
     sheet, last = book.workbook[SHEET], FIRST + inputs - 1
     book.text(sheet, row, 1, "inputs changed since it was solved")
     count = f'COUNTIF({INPUTS}!$E${FIRST}:$E${last},"changed")'
     book.formula(sheet, row, 2, count, 0, WHOLE)
-    again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx"
+    again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx{alike}"
     moved = '"ROWS OF INPUTS WERE MOVED OR INSERTED: undo it, or formulas may read the wrong ones"'
     same = f"SUMPRODUCT(({INPUTS}!$A${FIRST}:$A${last}={RECORD}!$A${FIRST}:$A${last})*1)={inputs}"
     state = (
@@ -158,6 +157,7 @@ def _write_certificate(book: Book, plan: Plan, row: int) -> int:
         ("gap", c.gap, "share of the value", "0.0E+00"),
         ("gap asked", c.gap_asked, "share of the value", "0.0E+00"),
         ("model", c.model, "", ANY),
+        ("gap and bound are of", c.among, "", ANY),
     ]
     for words, value, unit, shown in lines:
         row += 1
