@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spareopt import units
 from spareopt.decision_words import choices_words
-from spareopt.plan import PROVEN, Plan
+from spareopt.plan import ALL_PLANS, PROVEN, Plan
 from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
 
 MOST_WORDS = 300
@@ -33,8 +33,9 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     value = objective_text(c.objective, c.value, e.currency)
     proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
     better = BETTER.get(c.objective, "gives more than")
-    sure = f"{proof}: it has {value}, and no plan {better} {bound} (gap {percent(c.gap)})."
-    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap)])]
+    whose = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
+    sure = f"{proof}: it has {value}, and {whose} {better} {bound} (gap {percent(c.gap)})."
+    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
     if any("approximation" in method for method in e.method.values()):
         told.append(f"Some of it is approximated: {method_at}.")

@@ -122,7 +122,7 @@ def solve(
     finish(
         plan,
         lambda: plan_text.plan_text(plan, instance),
-        lambda folder: _next_step(given, folder, source, excel, run),
+        lambda folder: _next_step(given, folder, source, excel, run, " --alike" if alike else ""),
         as_json=as_json,
         output=output,
         write=lambda folder: store.write_plan(plan, instance, folder),
@@ -139,12 +139,14 @@ def _write_workbook(plan: Plan, instance: Instance, file: str, source: str) -> N
     write_workbook(plan, instance, file, source)
 
 
-def _next_step(given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None) -> str:
+def _next_step(
+    given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None, alike: str
+) -> str:
     """The command to try next; ``given`` names the instance with its changes, ``source`` without."""
     if excel is not None:
-        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}"
+        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}{alike}"
     if output is None:
-        return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
+        return f"Next: spareopt solve {given}{alike} -o my-plan, or spareopt show {given}"
     return f"{written_to(output, run)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
 
 
