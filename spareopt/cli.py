@@ -11,10 +11,12 @@ import click
 from spareopt.cli_calibrate import calibrate
 from spareopt.cli_compare import compare
 from spareopt.cli_explain import explain
+from spareopt.cli_explore import explore
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
 from spareopt.cli_options import (
+    alike_option,
     check_outputs,
     edit_workbook,
     excel_option,
@@ -28,6 +30,7 @@ from spareopt.cli_options import (
     runs_option,
     solve_options,
 )
+from spareopt.cli_report import report
 from spareopt.cli_robust import robust
 from spareopt.cli_runs import runs
 from spareopt.cli_simulate import simulate
@@ -75,6 +78,7 @@ def main() -> None:
 @main.command()
 @instance_options
 @solve_options
+@alike_option
 @output_option("the plan, its tables, the MILP and the log")
 @excel_option
 @runs_option
@@ -87,6 +91,7 @@ def solve(
     time_limit: float | None,
     seed: int,
     model: Any,
+    alike: bool,
     output: str | None,
     excel: str | None,
     runs: str | None,
@@ -99,7 +104,7 @@ def solve(
     from spareopt.progress import Progress  # noqa: PLC0415
 
     check_outputs(output, runs)
-    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model}
+    options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model, "alike": alike}
     run, not_kept = None, None
     try:
         with Progress(instance) as progress:
@@ -364,7 +369,9 @@ main.add_command(marginal)
 main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
+main.add_command(explore)
 main.add_command(sweep)
 main.add_command(runs)
 main.add_command(workbook)
+main.add_command(report)
 main.add_command(template)

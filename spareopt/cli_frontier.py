@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option, read_share
+from spareopt.cli_options import (
+    alike_option,
+    instance_options,
+    json_option,
+    many_solves_options,
+    output_option,
+    read_share,
+)
 from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
     help="Where the curve begins, as a share of the most goodput.",
 )
 @many_solves_options
+@alike_option
 @output_option("the points, their table and a picture")
 @json_option
 def frontier(

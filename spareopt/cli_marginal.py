@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, output_option, read_share, solve_options_with
+from spareopt.cli_options import (
+    alike_option,
+    instance_options,
+    json_option,
+    output_option,
+    read_share,
+    solve_options_with,
+)
 from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     "Relative gap to prove; tight, so that a difference is no noise.",
     "For each solve: stop it after so many seconds; the intervals say what is then known.",
 )
+@alike_option
 @output_option("the values and their table")
 @json_option
 def marginal(

@@ -126,6 +126,13 @@ many_solves_options = solve_options_with(limit_help=EACH_SOLVE)
 """The same where a command solves many times."""
 
 
+alike_option = click.option(
+    "--alike",
+    is_flag=True,
+    help="Only plans that build all zones of a class alike: simpler to run, and found much faster.",
+)
+
+
 def processes_option(what: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The option that says how many processes share the work of a command."""
     return click.option(

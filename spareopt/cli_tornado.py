@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option
+from spareopt.cli_options import alike_option, instance_options, json_option, many_solves_options, output_option
 from spareopt.errors import Fault, InputError
 from spareopt.exits import finish, proof_code, written_to
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "tied paths move together; may be repeated; then no others are shown.",
 )
 @many_solves_options
+@alike_option
 @output_option("the bars, their table and a picture")
 @json_option
 def tornado(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,8 +27,11 @@ INTERRUPTED: ProofStatus = "interrupted"
 PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
 
 
+Among = Literal["all plans", "plans with zones alike"]
+
+
 class Certificate(Frozen):
-    """How good the plan is at least: no plan of the instance is better than ``bound``.
+    """How good the plan is at least: no plan of the instance, or of those it is ``among``, is better than ``bound``.
 
     gap = |bound − value| / |value|, in the objective's own unit; maximising, bound ≥ value, minimising, bound ≤ value.
     """
@@ -44,6 +49,8 @@ class Certificate(Frozen):
     """How often the couplings were refined and the selection solved again."""
     plans_excluded: int
     """Plans scored exactly and cut off on the way to the proof."""
+    among: Among = "all plans"
+    """Which plans the bound is of: all, or those that build all zones of a class alike; others may be better."""
 
 
 class ZonesAlike(Frozen):
@@ -92,10 +99,15 @@ class Provenance(Frozen):
 class Audit:
     """What stands behind a plan: every candidate and its fate, the last model, the solver's log."""
 
-    candidates: pd.DataFrame
+    make_table: Callable[[], pd.DataFrame]
     model: Any
     log: str
     seconds: dict[str, float]
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Every candidate and its fate; made when it is asked for, as few plans are asked."""
+        return self.make_table()
 
 
 class Plan(Result):
@@ -139,7 +151,12 @@ class Plan(Result):
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | dict(_installed())
+
+
+@cache  # the metadata of a package is read from disk, and it does not change while a process runs
+def _installed() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in PACKAGES)
 
 
 def provenance_of(instance: Instance, options: dict[str, Any], seed: int) -> Provenance:

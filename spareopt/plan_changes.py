@@ -177,7 +177,7 @@ def change_between(
     time_limit: float | None = None,
     on_count: OnCount | None = None,
 ) -> PlanChange:
-    """As :func:`explain_change`, of plans that were read."""
+    """As ``explain_change``, of plans that were read."""
     first, second = before.plan.certificate, after.plan.certificate
     same_money = before.instance.currency == after.instance.currency
     same_model = first.model == second.model

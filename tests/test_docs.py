@@ -33,12 +33,13 @@ from spareopt import cli, fields, horizon, instance, plan, units
 from spareopt.candidates import DECISIONS, enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.losses import LOSSES
+from spareopt.schemas import models_in
 from spareopt.simulation.result import Comparison
 from spareopt.staging.plan import StagedPlan
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-names = [page.name for page in PAGES]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+names = [str(page.relative_to(ROOT)) for page in PAGES]
 
 BLOCK = re.compile(r"((?:^<!--[^\n]*-->\n)*)^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MASKED = re.compile(r"proven|Certificate|asked|offered|refined")
@@ -149,7 +150,7 @@ def test_every_page_is_reached_from_the_index() -> None:
     """Proves that the index links to all other pages, and the README to the index or its pages."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in PAGES[1:]:
-        assert page.name == "index.md" or f"({page.name})" in index
+        assert page.name == "index.md" or f"({page.relative_to(ROOT / 'docs')})" in index
     assert "docs/index.md" in PAGES[0].read_text(encoding="utf-8")
 
 
@@ -159,20 +160,6 @@ def table(page: str, model: str) -> list[list[str]]:
     found = re.search(rf"<!-- fields: {model} -->\n\n?\|.*\n\|[-| ]+\|\n((?:\|.*\n)*)", text)
     assert found, f"docs/{page} has no table of the fields of {model}"
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in found[1].splitlines()]
-
-
-def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """A model and all models in its fields, each once."""
-    found = [model]
-    for here in found:
-        for hint in typing.get_type_hints(here, include_extras=True).values():
-            stack = [hint]
-            while stack:
-                part = stack.pop()
-                stack += typing.get_args(part)
-                if isinstance(part, type) and issubclass(part, BaseModel) and part not in found:
-                    found.append(part)
-    return found
 
 
 INPUTS = models_in(instance.Instance)

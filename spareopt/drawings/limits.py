@@ -21,7 +21,7 @@ MOST_SHOWN = 1.25
 def use(evaluation: Evaluation, axes: Axes | None = None, *, binds: Sequence[Binds] = ()) -> Axes:
     """A bar for each limit: the share of it that is used (of a least value: how much of what there is it asks for).
 
-    ``binds``: what :func:`spareopt.what_binds` says of them; without it a limit of which nothing is left is "used up".
+    ``binds``: what ``spareopt.what_binds`` says of them; without it a limit of which nothing is left is "used up".
     """
     limits = evaluation.limits
     if not limits:
