@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
-    from spareopt.sweeps import sweep
+    from spareopt.sweep_result import Sweep
+    from spareopt.sweeps import sweep, whole_sweep
     from spareopt.workbooks.writing import write_workbook
 
 _CHECKOUT = Path(__file__).parents[1]
@@ -101,6 +102,7 @@ _HOMES = {
     "StagedScore": "staging.score",
     "StagedZone": "staging.decisions",
     "StrategyMap": "map_result",
+    "Sweep": "sweep_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
     "WhyNot": "alternatives",
@@ -154,6 +156,7 @@ _HOMES = {
     "tornado": "exposure",
     "undominated": "selection",
     "what_binds": "binding",
+    "whole_sweep": "sweeps",
     "why_not": "alternatives",
     "write_calibration": "calibration.store",
     "write_curve": "curve_store",
@@ -200,6 +203,7 @@ __all__ = [
     "StagedScore",
     "StagedZone",
     "StrategyMap",
+    "Sweep",
     "Tornado",
     "Trace",
     "WhyNot",
@@ -253,6 +257,7 @@ __all__ = [
     "tornado",
     "undominated",
     "what_binds",
+    "whole_sweep",
     "why_not",
     "write_calibration",
     "write_curve",

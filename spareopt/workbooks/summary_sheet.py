@@ -9,7 +9,7 @@ from openpyxl.styles import Alignment, PatternFill
 from spareopt import units
 from spareopt.answer_text import answer_sentences
 from spareopt.instance import Instance
-from spareopt.plan import Plan
+from spareopt.plan import ALL_PLANS, Plan
 from spareopt.workbooks.book import ANY, FINE, LEGEND, MONEY, TENTHS, WHOLE, Book, new_book
 from spareopt.workbooks.inputs_sheet import FIRST
 from spareopt.workbooks.inputs_sheet import SHEET as INPUTS
