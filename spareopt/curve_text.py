@@ -29,6 +29,8 @@ from spareopt.wording import (
 )
 
 HALF_BAR = 20
+LEAST_TOLD = 1e-9
+"""Relative differences below this are of rounding."""
 PLOT = 44
 """The widest that the picture of a frontier is."""
 
@@ -145,7 +147,10 @@ def _within(name: str, values: list[float | None]) -> str:
     if not known:
         return f"no proven bound of {name}"
     missing = len(values) - len(known)
-    return f"{percent(max(known))} of {name}" + (f" ({missing} without proof)" if missing else "")
+    worst = max(known)
+    return f"{percent(worst) if worst == 0 or worst >= LEAST_TOLD else '< 1e-7 %'} of {name}" + (
+        f" ({missing} without proof)" if missing else ""
+    )
 
 
 def marginal_text(result: MarginalValues, instance: Instance) -> str:

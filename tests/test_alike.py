@@ -133,7 +133,7 @@ def test_the_milp_that_takes_over_finds_the_same(objective: str, seeds: tuple[in
 @pytest.mark.usefixtures("at_once")
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"site-crews", "site-shelf", "working", "computing"}))
 def test_the_milp_takes_over_whatever_zones_share(kind: str) -> None:
-    """Proves that merging is exact in each state of the environment, with every feature but shared crews and shelves."""
+    """Proves that merging is exact in each environment, with every feature but shared crews and shelves."""
     two = [instance for instance in small_instances(150, range(16), kind) if len(instance.zones) > 1]
     assert all(plan.candidates.dominated > 0 or plan.certificate.refinements for plan in check_all(two))
 
