@@ -17,7 +17,7 @@ from spareopt.exact import ZoneScores
 from spareopt.instance import BlockDesign, Instance, Zone
 from spareopt.numerics.recovery import Checkpointing
 from spareopt.power import zone_draw
-from spareopt.repair import RepairChoice, shelf_price, yearly_cost, zone_repair
+from spareopt.repair import RepairChoice, ZoneRepair, repair_choices, shelf_price, yearly_cost, zone_repair
 from spareopt.repair_plans import RepairPlan
 from spareopt.scaling import hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_scheme
@@ -40,6 +40,26 @@ class Site:
     environment: Environment
     checkpoint_plan: CheckpointPlan | None
 
+    def of(self, instance: Instance) -> Site:
+        """The same site for an instance of the same environment."""
+        return Site(instance, self.model, self.environment, _only_plan(instance))
+
+    @cached_property
+    def choices(self) -> tuple[tuple[RepairChoice, ...], ...]:
+        """What each repair plan leaves to choose."""
+        return tuple(tuple(repair_choices(plan)) for plan in self.instance.repair_plans)
+
+    @cached_property
+    def _repairs(self) -> dict[tuple[str, RepairChoice], ZoneRepair]:
+        return {}
+
+    def repair(self, plan: RepairPlan, choice: RepairChoice) -> ZoneRepair:
+        """The repair of a zone that takes a repair plan of the instance, which is the same for every zone."""
+        known = self._repairs.get((plan.name, choice))
+        if known is None:
+            known = self._repairs[plan.name, choice] = zone_repair(self.instance, plan, choice)
+        return known
+
     @property
     def groups(self) -> int | None:
         """Replica groups per zone; None without."""
@@ -55,9 +75,11 @@ class Site:
 
 def site_of(instance: Instance, model: Model, plan: CheckpointPlan | None = None) -> Site:
     """The site of an instance, for one checkpoint plan where it matters to the zones; the only one if none is named."""
-    if plan is None and len(instance.checkpoint_plans) == 1:
-        plan = instance.checkpoint_plans[0]
-    return Site(instance, model, site_environment(instance), plan)
+    return Site(instance, model, site_environment(instance), plan or _only_plan(instance))
+
+
+def _only_plan(instance: Instance) -> CheckpointPlan | None:
+    return instance.checkpoint_plans[0] if len(instance.checkpoint_plans) == 1 else None
 
 
 @dataclass(frozen=True)
@@ -100,7 +122,7 @@ class ZoneBuild:
 
     def scores(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
         """The zone for every R in ``inter_spares``, under a repair plan with its choices made."""
-        repair = zone_repair(self.site.instance, plan, choice)
+        repair = self.site.repair(plan, choice)
         if self.site.model == "first-order":
             scores = first_order.zone_scores(self.structure, repair, intra_spares, inter_spares)
             return StateScores(scores.unavailability[:, None], scores)
@@ -127,7 +149,7 @@ class ZoneBuild:
         return StateScores(short, whole)
 
     def missing(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
-        """As :meth:`scores`, with the mean share of the replica groups that can't be placed instead of P(short).
+        """As ``scores``, with the mean share of the replica groups that can't be placed instead of P(short).
 
         Of g groups on w working blocks, k are placed while at least k w/g blocks are usable, so that the mean share
         missing is the mean over k = 1..g of P(more than L − k w/g unusable).
@@ -161,54 +183,72 @@ class ZoneBuild:
         return self.guarantee_missed(plan, choice, intra_spares) <= (1.0 - guarantee.probability) * (1 + 1e-9)
 
 
-def score_zone(
-    build: ZoneBuild, intra: int, inter: Counts, plan: RepairPlan, choice: RepairChoice, limits: Array
-) -> tuple[dict[str, Any], StateScores]:
-    """Score a zone for every pair of R in ``inter`` and GPU limit in ``limits`` (R slow, limit fast).
+def zone_columns(build: ZoneBuild, intra: int, inter: Counts, limits: Array) -> dict[str, Any]:
+    """What a zone is and draws for every pair of R in ``inter`` and GPU limit in ``limits`` (R slow, limit fast).
 
-    Returns columns (arrays of one length, or constants) and the scores by R that they come from.  Columns: P(zone
-    short), interruption rate (per hour), GPUs, working GPUs, those placed on average, planned stops (hours per hour),
-    log scale, capital, yearly cost without energy, IT draw working and blocked (kW).
+    It does not depend on the repair plan.  Columns (arrays of one length, or constants): racks, I, R, GPU limit, GPUs,
+    working GPUs, log scale, IT draw working and blocked (kW).
     """
     instance, design = build.site.instance, build.design
+    spares, limit = np.repeat(inter, len(limits)), np.tile(limits, len(inter))
+    working_per_block = (design.trays_per_block - intra) * design.gpus_per_tray
+    hardware = hardware_scale(instance.hardware_scale, design, intra, limit_shares(design, limits))
+    block_scale = llm_scale(instance.llm_scale, working_per_block) * build.zone.relative_speed
+    draw, idle = np.full(len(limit), np.nan), np.full(len(limit), np.nan)
+    if design.power is not None:
+        draw, idle = zone_draw(design, design.power, build.racks, intra, spares, limit)
+    return {
+        "racks": build.racks,
+        "intra_block_spares": intra,
+        "inter_block_spares": spares,
+        "gpu_limit_kw": limit,
+        "gpus": build.structure.blocks * design.trays_per_block * design.gpus_per_tray,
+        "working_gpus": (build.structure.blocks - spares) * working_per_block,
+        "log_scale": np.tile(np.log(hardware * block_scale), len(inter)),
+        "it_power_kw": draw,
+        "blocked_power_kw": idle,
+    }
+
+
+def score_zone(
+    build: ZoneBuild,
+    intra: int,
+    inter: Counts,
+    plan: RepairPlan,
+    choice: RepairChoice,
+    limits: Array,
+    columns: dict[str, Any] | None = None,
+) -> tuple[dict[str, Any], StateScores]:
+    """Score a zone for every pair of R in ``inter`` and GPU limit in ``limits``; ``columns``: its own, where known.
+
+    Returns the columns of ``zone_columns`` with more, and the scores by R that they come from.  More columns: what
+    is chosen of the repair plan, P(zone short), interruption rate (per hour), GPUs placed on average, planned stops
+    (hours per hour), capital, yearly cost without energy.
+    """
+    instance, design = build.site.instance, build.design
+    columns = zone_columns(build, intra, inter, limits) if columns is None else columns
     states = (build.missing if build.site.shrinks else build.scores)(plan, choice, intra, inter)
     environment = build.site.environment
     down = (
         states.short[:, 0] if environment.single else states.short @ (environment.weights / environment.weights.sum())
     )
     n = len(limits)
-    spares, limit = np.repeat(inter, n), np.tile(limits, len(inter))
-    working_per_block = (design.trays_per_block - intra) * design.gpus_per_tray
-    working = (build.structure.blocks - spares) * working_per_block
-    hardware = hardware_scale(instance.hardware_scale, design, intra, limit_shares(design, limits))
-    block_scale = llm_scale(instance.llm_scale, working_per_block) * build.zone.relative_speed
-    draw, idle = np.full(len(limit), np.nan), np.full(len(limit), np.nan)
+    unavailability, working = down.repeat(n), columns["working_gpus"]
     capital: Array | float = np.nan if design.rack_price is None else float(design.rack_price * build.racks)
     capital = capital + shelf_price(plan, choice)
-    if design.power is not None:
-        draw, idle = zone_draw(design, design.power, build.racks, intra, spares, limit)
-        if instance.economics.site_capital is not None:
-            capital = capital + instance.economics.site_capital * draw
-    unavailability = np.repeat(down, n)
-    return {
-        "racks": build.racks,
-        "intra_block_spares": intra,
-        "inter_block_spares": spares,
+    if design.power is not None and instance.economics.site_capital is not None:
+        capital = capital + instance.economics.site_capital * columns["it_power_kw"]
+    stops = states.scores.stops
+    return columns | {
         "crews": np.nan if choice.crews is None else float(choice.crews),
         "shelf_trays": np.nan if choice.shelf_trays is None else float(choice.shelf_trays),
         "start_at": np.nan if choice.start_at is None else float(choice.start_at),
-        "gpu_limit_kw": limit,
         "unavailability": unavailability,
-        "rate_per_h": np.repeat(states.scores.rate, n),
-        "gpus": build.structure.blocks * design.trays_per_block * design.gpus_per_tray,
-        "working_gpus": working,
+        "rate_per_h": states.scores.rate.repeat(n),
         "placed_gpus": working * (1.0 - unavailability) if build.site.shrinks else working,
-        "planned_stops": np.repeat(np.broadcast_to(states.scores.stops, len(inter)), n),
-        "log_scale": np.tile(np.log(hardware * block_scale), len(inter)),
+        "planned_stops": stops.repeat(n) if isinstance(stops, np.ndarray) else stops,
         "capital": capital,
         "plan_cost_per_year": yearly_cost(plan, choice),
-        "it_power_kw": draw,
-        "blocked_power_kw": idle,
     }, states
 
 

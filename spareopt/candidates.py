@@ -11,17 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from spareopt.building import Site, ZoneBuild, limit_shares, score_zone, site_of
+from spareopt.building import Site, ZoneBuild, limit_shares, score_zone, site_of, zone_columns
 from spareopt.decisions import ZoneChoice
 from spareopt.environment import divides
 from spareopt.errors import Fault, InputError, OverloadedError
 from spareopt.instance import BlockDesign, Instance
 from spareopt.power import rack_draw
-from spareopt.repair import repair_choices
 from spareopt.scaling import hardware_scale
 from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 
+MOST_KEPT = 64  # tables, and
+MOST_KEPT_ROWS = 200_000  # of them all, some 200 bytes each; the last table is kept however long it is
 Counts = NDArray[np.int64]
 Array = NDArray[np.float64]
 
@@ -30,6 +31,13 @@ DECISIONS = [
     "start_at", "gpu_limit_kw",
 ]  # fmt: skip
 """The columns that say what a candidate is: places in the instance's lists, counts, and the GPU limit (NaN: none)."""
+
+
+ADDED_UP = [
+    "racks", "crews", "shelf_trays", "rate_per_h", "gpus", "working_gpus", "placed_gpus", "planned_stops", "capital",
+    "plan_cost_per_year", "it_power_kw", "blocked_power_kw",
+]  # fmt: skip
+"""The columns that zones add up."""
 
 
 @dataclass(frozen=True)
@@ -53,9 +61,25 @@ class Candidates:
         """The candidates of the rows marked, numbered anew."""
         return replace(self, table=self.table[keep].reset_index(drop=True), short=self.short[keep])
 
+    def merged(self) -> Candidates:
+        """Each candidate for all zones of its class at once: a class built alike is one zone, so many times as large.
+
+        It is exact where zones share no crews and no shelf: rates and numbers add up, and given the state of the
+        environment the zones of a class are all up with the product of their probabilities.
+        """
+        members = np.array([zone.count for zone in self.instance.zones])
+        number = members[self.table["zone"].to_numpy()]
+        zones = tuple(zone.model_copy(update={"count": 1}) for zone in self.instance.zones)
+        site = self.site.of(self.instance.model_copy(update={"zones": zones}))
+        with np.errstate(divide="ignore"):
+            down = -np.expm1(number * np.log1p(-self.table["unavailability"].to_numpy()))
+            short = -np.expm1(number[:, None] * np.log1p(-self.short))
+        added_up = {name: number * self.table[name] for name in ADDED_UP}
+        return Candidates(site, self.table.assign(**added_up, unavailability=down), short, self.excluded)
+
     def choice(self, row: int, count: int) -> ZoneChoice:
         """The decisions of one candidate, taken by ``count`` zones of its class."""
-        values = self.table.loc[row, DECISIONS]
+        values = {name: self.table[name].to_numpy()[row] for name in DECISIONS}
         limit = float(values["gpu_limit_kw"])
         return ZoneChoice.model_construct(
             zone=self.instance.zones[int(values["zone"])].name,
@@ -107,12 +131,49 @@ def check_model(instance: Instance, model: Model) -> None:
         raise InputError(instance.name, faults)
 
 
+_KEPT: list[Candidates] = []
+"""The candidates enumerated last, the latest first."""
+
+
 def enumerate_candidates(instance: Instance, model: Model = "exact") -> Candidates:
     """Every buildable combination of design, racks, I, R, repair plan and GPU limit, for each zone class.
 
-    Raises InputError where the model can't score the instance.
+    The last ones scored are kept: what-ifs often differ in limits and objective alone, of which no candidate knows.
+    Their tables are shared, and not to be changed.  Raises InputError where the model can't score the instance.
     """
     check_model(instance, model)
+    for known in tuple(_KEPT):
+        if known.site.model == model and _same_candidates(known.instance, instance):
+            return replace(known, site=known.site.of(instance), excluded=dict(known.excluded))
+    found = _enumerated(instance, model)
+    kept, rows = [found], len(found.table)
+    for known in _KEPT[: MOST_KEPT - 1]:
+        rows += len(known.table)
+        if rows > MOST_KEPT_ROWS:
+            break
+        kept.append(known)
+    _KEPT[:] = kept
+    return found
+
+
+def _same_candidates(one: Instance, other: Instance) -> bool:
+    """Whether two instances have the same candidates: they are the same but for what no zone knows of."""
+    unknown = {"name", "description", "notes", "scenarios", "intervals", "limits", "objective", "power"}
+    if not any(_recovery_matters(instance) for instance in (one, other)):
+        unknown.add("checkpoint_plans")
+    return one is other or (
+        all(getattr(one, name) == getattr(other, name) for name in Instance.model_fields.keys() - unknown)
+        and one.power.model_copy(update={"energy_price": None}) == other.power.model_copy(update={"energy_price": None})
+    )
+
+
+def _recovery_matters(instance: Instance) -> bool:
+    """Whether zones know how the job recovers: its replica groups are placed in them, or their units rest meanwhile."""
+    replicas = any(plan.replicas is not None for plan in instance.checkpoint_plans)
+    return replicas or instance.failures.ageing == "computing"
+
+
+def _enumerated(instance: Instance, model: Model) -> Candidates:
     site = site_of(instance, model)
     frames, shorts, excluded = [], [], Counter[str]()
     for z, zone in enumerate(instance.zones):
@@ -138,13 +199,14 @@ def zone_candidates(build: ZoneBuild, excluded: Counter[str]) -> Iterator[tuple[
         inter, usable = _usable(build, intra, limits, excluded)
         if not len(inter) or not len(usable):
             continue
+        columns = zone_columns(build, intra, inter, usable)
         for p, plan in enumerate(instance.repair_plans):
-            for choice in repair_choices(plan):
+            for choice in build.site.choices[p]:
                 if not build.guaranteed(plan, choice, intra):
                     excluded["fewer usable blocks than guaranteed"] += len(inter) * len(usable)
                     continue
                 try:
-                    frame, states = score_zone(build, intra, inter, plan, choice, usable)
+                    frame, states = score_zone(build, intra, inter, plan, choice, usable, columns)
                 except OverloadedError:
                     excluded["crews that can't keep up by far"] += len(inter) * len(usable)
                     continue
@@ -171,7 +233,7 @@ def _usable(build: ZoneBuild, intra: int, limits: Array, excluded: Counter[str])
     """The numbers of spare blocks and the GPU limits that can be built; the rest is counted by reason."""
     instance, design, structure = build.site.instance, build.design, build.structure
     spares = np.array(design.inter_block_spares, dtype=np.int64)
-    plans = sum(len(repair_choices(plan)) for plan in instance.repair_plans)
+    plans = sum(map(len, build.site.choices))
     if not divides(instance, build.racks):
         excluded["racks not divided evenly by the domains across zones"] += len(spares) * len(limits) * plans
         return spares[:0], limits
@@ -220,12 +282,18 @@ def stack(frames: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Frames of candidates, of arrays of one length or constants, one below the other."""
     if not frames:
         return pd.DataFrame({column: pd.Series(dtype=float) for column in _COLUMNS})
-    sizes = [len(np.atleast_1d(frame["gpu_limit_kw"])) for frame in frames]
-    columns = {}
-    for column in _COLUMNS:
-        parts = [np.broadcast_to(frame[column], size) for frame, size in zip(frames, sizes, strict=True)]
-        columns[column] = np.concatenate(parts)
-    return pd.DataFrame(columns)
+    sizes = np.array([np.size(frame["gpu_limit_kw"]) for frame in frames])
+    columns = {column: _stacked([frame[column] for frame in frames], sizes) for column in _COLUMNS}
+    return pd.DataFrame(columns, copy=False)
+
+
+def _stacked(parts: Sequence[Any], sizes: Counts) -> NDArray[Any]:
+    """Arrays one below the other, where a number stands for an array of the size that is due."""
+    if not any(isinstance(part, np.ndarray) for part in parts):
+        return np.repeat(np.array(parts), sizes)
+    return np.concatenate(
+        [part if np.ndim(part) else np.full(size, part) for part, size in zip(parts, sizes.tolist(), strict=True)]
+    )
 
 
 def energy_cost_per_kw_year(instance: Instance) -> float:

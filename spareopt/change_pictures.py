@@ -11,7 +11,7 @@ from spareopt.plan_changes import PlanChange
 
 def draw_waterfall(change: PlanChange, path: Path) -> None:
     """Both plans' values of the first measure, and between them what each cause adds, one on the other."""
-    import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
+    import matplotlib as mpl  # noqa: PLC0415 - slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     assert change.attribution is not None

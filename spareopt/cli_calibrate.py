@@ -102,7 +102,6 @@ def calibrate(
         output=output or report,
         write=lambda _: _write(result, overlay, output, report),
         code=0,
-        pictures=report is not None,
     )
 
 

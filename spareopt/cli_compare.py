@@ -74,5 +74,4 @@ def compare(
         output=output,
         write=lambda folder: plan_comparison_store.write_plan_comparison(result, folder),
         code=INTERRUPTED if result.interrupted else 0 if proven else LIMIT_WITH_PLAN,
-        pictures=causes,
     )

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option, read_share
+from spareopt.cli_options import (
+    alike_option,
+    instance_options,
+    json_option,
+    many_solves_options,
+    output_option,
+    read_share,
+)
 from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
@@ -40,6 +47,7 @@ if TYPE_CHECKING:
     help="Where the curve begins, as a share of the most goodput.",
 )
 @many_solves_options
+@alike_option
 @output_option("the points, their table and a picture")
 @json_option
 def frontier(
@@ -69,7 +77,6 @@ def frontier(
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
         code=proof_code(curve_store.curve_status(result)),
-        pictures=True,
     )
 
 
@@ -78,5 +85,6 @@ def _next_step(result: Frontier, instance: Instance, given: str) -> str:
 
     points = result.points
     chosen = next((point for point in points if point.knee), points[len(points) // 2])
+    alike = " --alike" if result.provenance.options["alike"] else ""
     settings = "".join(f" --set {shlex.quote(text)}" for text in settings_of(chosen, result.of, instance))
-    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given}{settings}"
+    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given}{settings}{alike}"

@@ -79,7 +79,6 @@ def map_command(
         output=output,
         write=lambda folder: write_map(result, instance, folder, {"total": line.elapsed()}),
         code=0 if result.complete else INTERRUPTED,
-        pictures=True,
     )
 
 

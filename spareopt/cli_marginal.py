@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, output_option, read_share, solve_options_with
+from spareopt.cli_options import (
+    alike_option,
+    instance_options,
+    json_option,
+    output_option,
+    read_share,
+    solve_options_with,
+)
 from spareopt.exits import finish, proof_code, written_to
 
 if TYPE_CHECKING:
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
     "Relative gap to prove; tight, so that a difference is no noise.",
     "For each solve: stop it after so many seconds; the intervals say what is then known.",
 )
+@alike_option
 @output_option("the values and their table")
 @json_option
 def marginal(
@@ -40,6 +48,7 @@ def marginal(
     input_step: str,
     output: str | None,
     as_json: bool,
+    alike: bool,
     **options: Any,
 ) -> None:
     """Show what one step more of each limit of INSTANCE, or a better MTBF, repair or restart, is worth."""
@@ -48,14 +57,15 @@ def marginal(
     from spareopt.progress import SolvesLine  # noqa: PLC0415
 
     limit_share, input_share = read_share("--limit-step", limit_step), read_share("--input-step", input_step)
+    same = " --alike" if alike else ""
     with SolvesLine() as line:
         result = marginal_values(
-            instance, limit_share=limit_share, input_share=input_share, on_count=line.show, **options
+            instance, limit_share=limit_share, input_share=input_share, alike=alike, on_count=line.show, **options
         )
     finish(
         result,
         lambda: curve_text.marginal_text(result, instance),
-        lambda folder: f"{written_to(folder)}Next: spareopt tornado {given}, or spareopt frontier {given}",
+        lambda folder: f"{written_to(folder)}Next: spareopt tornado {given}{same}, or spareopt frontier {given}{same}",
         as_json=as_json,
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),

@@ -80,7 +80,6 @@ def staged(
         output=output,
         write=lambda folder: write_staged(plan, instance, folder),
         code=proof_code(plan.certificate.status),
-        pictures=True,
         run=run,
         not_kept=not_kept,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import instance_options, json_option, many_solves_options, output_option
+from spareopt.cli_options import alike_option, instance_options, json_option, many_solves_options, output_option
 from spareopt.errors import Fault, InputError
 from spareopt.exits import finish, proof_code, written_to
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     "tied paths move together; may be repeated; then no others are shown.",
 )
 @many_solves_options
+@alike_option
 @output_option("the bars, their table and a picture")
 @json_option
 def tornado(
@@ -40,17 +41,17 @@ def tornado(
         raise InputError("--input", [Fault("", "a path is given twice; keep one of them")])
     with SolvesLine() as line:
         result = bars_of(instance, asked or None, on_count=line.show, **options)
+    same = " --alike" if options["alike"] else ""
     assumed = any(bar.interval == "assumed" for bar in result.bars)
     more = ", or state intervals in the file for the inputs marked *" if assumed else ""
     finish(
         result,
         lambda: curve_text.tornado_text(result, instance),
-        lambda folder: f"{written_to(folder)}Next: spareopt marginal {given}{more}",
+        lambda folder: f"{written_to(folder)}Next: spareopt marginal {given}{same}{more}",
         as_json=as_json,
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
         code=proof_code(curve_store.curve_status(result)),
-        pictures=True,
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from spareopt.curve_pictures import draw_frontier, draw_tornado
 from spareopt.efficient import Frontier
 from spareopt.exposure import Tornado
 from spareopt.folders import read_result
 from spareopt.instance import Instance
 from spareopt.manifest import Manifest, RunStatus, solves_status, write_run
 from spareopt.marginal import MarginalValues
-from spareopt.pictures import can_draw
+from spareopt.pictures import save
 
 
 def write_curve(
@@ -21,7 +20,7 @@ def write_curve(
     folder: str | Path,
     seconds: Mapping[str, float] | None = None,
 ) -> Path:
-    """Write the result as JSON, its table as CSV and, where it has one and matplotlib is installed, its picture as SVG.
+    """Write the result as JSON, its table as CSV and its picture as SVG.
 
     ``seconds``, by phase, are told in the manifest.  The folder appears complete or not at all.  Raises InputError
     where something stands there.
@@ -31,10 +30,13 @@ def write_curve(
     def fill(whole: Path) -> None:
         (whole / f"{name}.json").write_text(result.to_json(), encoding="utf-8")
         result.table().to_csv(whole / f"{name}.csv", index=False)
-        if can_draw() and isinstance(result, Frontier):
-            draw_frontier(result, whole / f"{name}.svg")
-        if can_draw() and isinstance(result, Tornado):
-            draw_tornado(result, whole / f"{name}.svg")
+        if isinstance(result, Frontier):
+            drawn = result.plot.curve()
+        elif isinstance(result, Tornado):
+            drawn = result.plot.bars(most=None)
+        else:
+            drawn = result.plot.bars()
+        save(drawn.figure.figure, whole / f"{name}.svg")
 
     made = result.provenance
     manifest = Manifest(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from rich.table import Table
+
 from spareopt import units
 from spareopt.efficient import Frontier, FrontierPoint, Of
-from spareopt.exposure import ROUNDING, Tornado, TornadoEnd
+from spareopt.exposure import ROUNDING, Tornado, TornadoBar, TornadoEnd
 from spareopt.instance import Instance
 from spareopt.marginal import MarginalStep, MarginalValues
-from spareopt.plan import PROVEN
+from spareopt.plan import PROVEN, ZONES_ALIKE
 from spareopt.score_text import limit_name
 from spareopt.wording import (
     WIDTH,
@@ -27,51 +29,74 @@ from spareopt.wording import (
 )
 
 HALF_BAR = 20
+LEAST_TOLD = 1e-9
+"""Relative differences below this are of rounding."""
 PLOT = 44
 """The widest that the picture of a frontier is."""
 
 
 def frontier_text(result: Frontier, instance: Instance) -> str:
     """The frontier, point by point, and what is proven about it."""
-    money, of = result.currency, result.of
     found = counted(len(result.points), "point")
-    lines = [f"{instance.name}: efficient frontier of goodput against {_resource_name(of)}, {found}"]
+    lines = [f"{instance.name}: efficient frontier of goodput against {resource_name(result.of)}, {found}"]
     lines += [applied_text(instance.applied)] if instance.applied else []
-    out = plain_table(
-        "goodput", _resource_name(of), *(["cost per year"] if of != "cost" else []), "next GPU takes", "", "",
-        left=("",),
-    )  # fmt: skip
+    lines += _alike(result.among)
+    heads, rows = _frontier_rows(result)
     resources = [point.resource for point in result.points]
     low, wide = min(resources), max(resources) - min(resources)
-    rows = [
-        [
-            f"{point.goodput:,.1f}",
-            _amount(of, point.resource, money),
-            *([maybe(point.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money)) or ""]
-              if of != "cost" else []),
-            maybe(point.resource_per_gpu, lambda v: _amount(of, v, money)) or "",
-            _marks(point),
-        ]
-        for point in result.points
-    ]  # fmt: skip
-    heads = [str(column.header) for column in out.columns]
-    taken = sum(max(map(len, texts)) + 2 for texts in zip(heads, *rows, strict=False))
+    taken = sum(max(map(len, texts)) + 2 for texts in zip(heads, *rows, strict=True))
     plot = max(1, min(PLOT, WIDTH - taken))
+    out = plain_table(*heads, "", left=("",))
     for point, row in zip(result.points, rows, strict=True):
         place = round((point.resource - low) / wide * (plot - 1)) if wide else 0
         out.add_row(*row, " " * place + "●")
+    return render(*map(prose, lines), "", out, "", *map(prose, frontier_notes(result)))
+
+
+def frontier_table(result: Frontier) -> Table:
+    """A row per point: what it gives and takes, and what marks it."""
+    heads, rows = _frontier_rows(result)
+    out = plain_table(*heads, left=("",))
+    for row in rows:
+        out.add_row(*row)
+    return out
+
+
+def _frontier_rows(result: Frontier) -> tuple[list[str], list[list[str]]]:
+    """The headers of the table of points, and its rows."""
+    money, of = result.currency, result.of
+    costs = of != "cost"
+    heads = ["goodput", resource_name(of), *(["cost per year"] if costs else []), "next GPU takes", ""]
+    rows = []
+    for point in result.points:
+        cost = maybe(point.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money)) or ""
+        takes = maybe(point.resource_per_gpu, lambda v: _amount(of, v, money)) or ""
+        row = [f"{point.goodput:,.1f}", _amount(of, point.resource, money), *([cost] if costs else []), takes]
+        rows.append([*row, _marks(point)])
+    return heads, rows
+
+
+def frontier_notes(result: Frontier) -> list[str]:
+    """What is proven about a frontier, and how its shape is to be read."""
     notes = [_proof(result)]
     notes.append(
         "unsupported: below the concave hull of these points, so no weighting finds it."
         if any(not point.supported for point in result.points)
         else "All points are on the concave hull of those found: a weighting of goodput and "
-        f"{_resource_name(of)} would find each."
+        f"{resource_name(result.of)} would find each."
     )
     if len(result.points) > 2 and not any(point.knee for point in result.points):
         notes.append("The curve is nearly straight: it has no knee.")
     if len(result.points) == 1:
-        notes.append(f"One plan is best in both: nothing is to be traded between goodput and {_resource_name(of)}.")
-    return render(*map(prose, lines), "", out, "", *map(prose, notes))
+        notes.append(
+            f"One plan is best in both: nothing is to be traded between goodput and {resource_name(result.of)}."
+        )
+    return notes
+
+
+def _alike(among: str) -> list[str]:
+    """That plans are of one kind, where they are."""
+    return ["Every plan builds all zones of a class alike; others may be better."] if among == ZONES_ALIKE else []
 
 
 def settings_of(point: FrontierPoint, of: Of, instance: Instance) -> list[str]:
@@ -87,7 +112,8 @@ def settings_of(point: FrontierPoint, of: Of, instance: Instance) -> list[str]:
     return [*([] if plain else ["objective={kind: goodput}"]), f"{path}={units.typed(point.resource, kind, money)}"]
 
 
-def _resource_name(of: str) -> str:
+def resource_name(of: str) -> str:
+    """What a frontier is against, in words."""
     return {"cost": "cost per year", "capital": "capital", "power": "IT power"}[of]
 
 
@@ -106,7 +132,7 @@ def _marks(point: FrontierPoint) -> str:
 def _proof(result: Frontier) -> str:
     resource = [p.resource_within for p in result.points]
     goodput = [p.goodput_within for p in result.points]
-    parts = [_within(_resource_name(result.of), resource), _within("goodput", goodput)]
+    parts = [_within(resource_name(result.of), resource), _within("goodput", goodput)]
     between = "no further point is between them" if result.complete else "more may lie between them"
     head = "Interrupted: each" if result.interrupted else "Each"
     return (
@@ -121,7 +147,10 @@ def _within(name: str, values: list[float | None]) -> str:
     if not known:
         return f"no proven bound of {name}"
     missing = len(values) - len(known)
-    return f"{percent(max(known))} of {name}" + (f" ({missing} without proof)" if missing else "")
+    worst = max(known)
+    return f"{percent(worst) if worst == 0 or worst >= LEAST_TOLD else '< 1e-7 %'} of {name}" + (
+        f" ({missing} without proof)" if missing else ""
+    )
 
 
 def marginal_text(result: MarginalValues, instance: Instance) -> str:
@@ -130,7 +159,14 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
     value = objective_text(certificate.objective, certificate.value, money)
     lines = [f"{instance.name}: what a little more is worth, from {value} (gap {percent(certificate.gap)})"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    lines += _alike(certificate.among)
     lines.append("Finite differences between optima, by solving again with the step stated; no dual prices.")
+    return render(*map(prose, lines), "", marginal_table(result), "", *map(prose, marginal_notes(result)))
+
+
+def marginal_table(result: MarginalValues) -> Table:
+    """A row per limit or input: what a step better brings, and a step worse takes."""
+    certificate, money = result.certificate, result.currency
     priced = any(value.better.money_per_year is not None for value in result.values) and certificate.objective != "cost"
     out = plain_table(
         "", "step", "one step better", "one step worse", "per unit of the better step",
@@ -154,6 +190,12 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
             *([maybe(better.money_per_year, cost) or ""] if priced else []),
             maybe(better.plan_cost_change_per_year, cost) or "",
         )
+    return out
+
+
+def marginal_notes(result: MarginalValues) -> list[str]:
+    """How marginal values are to be read."""
+    certificate = result.certificate
     notes = []
     if certificate.objective == "goodput":
         notes.append(
@@ -175,7 +217,7 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
         )
     if result.interrupted:
         notes.append("Interrupted: the rest is missing.")
-    return render(*map(prose, lines), "", out, "", *map(prose, notes))
+    return notes
 
 
 def _with_unit(amount: float, unit: str) -> str:
@@ -206,17 +248,29 @@ def tornado_text(result: Tornado, instance: Instance) -> str:
     value = objective_text(certificate.objective, nominal, result.currency)
     lines = [f"{instance.name}: one input at a time, from {value}, largest swing first"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    lines += _alike(certificate.among)
     shown = [bar for bar in result.bars if bar.swing > 0]
     bars = plain_table("", f"{'less':>{HALF_BAR - 1}} │ more", left=("", f"{'less':>{HALF_BAR - 1}} │ more"))
+    out = tornado_table(result)
+    out.columns[0].no_wrap = bars.columns[0].no_wrap = True
+    shares = [_share(end, nominal) for bar in shown for end in (bar.low, bar.high)]
+    for bar in shown:
+        ends = [_share(end, nominal) for end in (bar.low, bar.high)]
+        bars.add_row(_input_name(bar), _both_bars(ends, max(map(abs, shares))))
+    return render(*map(prose, lines), "", bars, "", out, "", *map(prose, tornado_notes(result)))
+
+
+def tornado_table(result: Tornado) -> Table:
+    """Two rows per input that matters: the plan as it is and the best plan at each end of its interval."""
+    nominal = result.certificate.value
     out = plain_table(
         "input", "set to", "plan as it is", "best plan", "adapting saves", "decisions",
         left=("input", "set to", "decisions"),
     )  # fmt: skip
-    out.columns[0].no_wrap = bars.columns[0].no_wrap = True
-    shares = [_share(end, nominal) for bar in shown for end in (bar.low, bar.high)]
-    for bar in shown:
-        name = bar.input + (" *" if bar.interval == "assumed" else "")
-        bars.add_row(name, _both_bars([_share(end, nominal) for end in (bar.low, bar.high)], max(map(abs, shares))))
+    for bar in result.bars:
+        if bar.swing == 0:
+            continue
+        name = _input_name(bar)
         for end in (bar.low, bar.high):
             out.add_row(
                 name,
@@ -227,6 +281,12 @@ def tornado_text(result: Tornado, instance: Instance) -> str:
                 "" if end.decisions_change is None else "change" if end.decisions_change else "stay",
             )
             name = ""
+    return out
+
+
+def tornado_notes(result: Tornado) -> list[str]:
+    """How a tornado is to be read."""
+    certificate, shown = result.certificate, [bar for bar in result.bars if bar.swing > 0]
     notes = []
     if any(bar.interval == "assumed" for bar in shown):
         notes.append("* assumed: 20 % either way, as the instance states no interval.")
@@ -246,7 +306,11 @@ def tornado_text(result: Tornado, instance: Instance) -> str:
     )
     if result.interrupted:
         notes.append("Interrupted: the inputs left over are missing.")
-    return render(*map(prose, lines), "", bars, "", out, "", *map(prose, notes))
+    return notes
+
+
+def _input_name(bar: TornadoBar) -> str:
+    return bar.input + (" *" if bar.interval == "assumed" else "")
 
 
 def _share(end: TornadoEnd, nominal: float) -> float:

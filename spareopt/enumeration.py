@@ -1,14 +1,15 @@
 """All plans that score at least a given score, and the best plan with given decisions: exactly, by bounds.
 
 Nothing is left out for being dominated: a candidate goes only where no plan that uses it can reach the score
-(:mod:`spareopt.plan_bounds`).  What is left is walked through zone by zone, in the order of the bounds, and each plan
-at the end is scored exactly (:mod:`spareopt.plan_scores`).
+(``spareopt.plan_bounds``).  What is left is walked through zone by zone, in the order of the bounds, and each plan
+at the end is scored exactly (``spareopt.plan_scores``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +76,7 @@ class Shortlist:
     """The best plans found that reach a floor, at most so many.
 
     Once there are so many the floor rises to the last of them, and what is below it is not looked at; ``counting``:
-    it does not rise, and :attr:`reached` is the number of all plans that reach it.
+    it does not rise, and ``reached`` is the number of all plans that reach it.
     """
 
     def __init__(self, floor: float, most: int, counting: bool = False) -> None:
@@ -113,18 +114,31 @@ class Enumeration:
     """The plans of one problem that holds every candidate.
 
     ``alike``: all zones of a class take one candidate; else each zone its own.  ``going`` says whether there is time
-    left; where there is none, :class:`OutOfTimeError` is raised.
+    left; where there is none, ``OutOfTimeError`` is raised.  ``stoppable``: on Ctrl-C a search for the best plan
+    ends as where there is no time left, and ``interrupted`` is true from then on.
     """
 
-    def __init__(self, problem: Problem, alike: bool, going: Callable[[], bool] = lambda: True) -> None:
+    def __init__(
+        self, problem: Problem, alike: bool, going: Callable[[], bool] = lambda: True, stoppable: bool = False
+    ) -> None:
         self.problem, self.alike, self.going = problem, alike, going
+        self.stoppable, self.interrupted = stoppable, False
         self.scores = PlanScores(problem)
         rows = [np.flatnonzero(problem.group == z) for z in range(len(problem.members))]
         self.kinds = tuple(
             Kind(here, members if alike else 1, 1 if alike else members)
             for here, members in zip(rows, problem.members, strict=True)
         )
-        self._alone: dict[int, Array] = {}
+
+    @cached_property
+    def _alone(self) -> list[Array]:
+        """Where a plan is one candidate: the score of each, or a bound on it, by option."""
+        rows, totals, scales = self.scores.alone(self.kinds[0].rows, self.kinds[0].zones)
+        found = self.scores.by_option(totals, scales, range(len(self.problem.schemes)))
+        scores = [np.full(len(self.problem.rows), -np.inf) for _ in found]
+        for mine, of_option in zip(scores, found, strict=True):
+            mine[rows] = of_option
+        return scores
 
     @property
     def _single(self) -> bool:
@@ -167,7 +181,13 @@ class Enumeration:
         if start is not None:  # a good plan early saves work with the others
             options.sort(key=lambda o: o != start.option)
         for o in options:
-            bound = max(bound, self._best_of(o, tuple(kinds), shortlist, start))
+            try:
+                bound = max(bound, self._best_of(o, tuple(kinds), shortlist, start))
+            except KeyboardInterrupt:
+                if not self.stoppable:
+                    raise
+                self.interrupted, bound = True, np.inf
+                break
         plans = shortlist.plans()
         if plans and plans[0].score > floor:
             return Best(plans[0], max(bound, plans[0].score))
@@ -226,21 +246,16 @@ class Enumeration:
 
     def _one(self, option: int, kind: Kind, shortlist: Shortlist) -> None:
         """All plans of one candidate each; no bounds are needed."""
-        if option not in self._alone:
-            scores = np.full(len(self.problem.rows), -np.inf)
-            everything = self.kinds[0].rows
-            totals, scale = self.scores.start()
-            scores[everything] = self.scores.scores(*self.scores.added(totals, scale, everything, kind.zones), option)
-            self._alone[option] = scores
         worth = self._alone[option][kind.rows]
-        near = np.flatnonzero(worth >= shortlist.floor - SAME)
+        if shortlist.most == 1 and not shortlist.counting and not self.scores.bounds_only:
+            near = np.array([np.argmax(worth)])
+        else:
+            near = np.flatnonzero(worth >= shortlist.floor - SAME)
         for place in near[np.argsort(-worth[near], kind="stable")]:
             if worth[place] < shortlist.floor - SAME:
                 shortlist.more = True
                 return
             self.settle(option, [(int(kind.rows[place]), kind.zones)], float(worth[place]), shortlist)
-            if shortlist.most == 1 and not shortlist.counting and not self.scores.bounds_only:
-                return
 
     def settle(self, option: int, choice: list[tuple[int, int]], score: float, shortlist: Shortlist) -> None:
         """Take a plan whose score, or a bound on it, reached the floor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,9 @@ from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_method, recovery_scheme
 from spareopt.scoring import ScoredChoice, rack_power, score_choice
 from spareopt.units import HOURS_PER_YEAR
+
+if TYPE_CHECKING:
+    from spareopt.plots import EvaluationPlots
 
 PLANNED = (
     "approximation: planned stops come at random, as often as with certain rates and ample repair, and may overlap; no "
@@ -125,6 +128,18 @@ class Evaluation(Frozen):
     """For each quantity: exact, or the approximation by name."""
 
     @property
+    def plot(self) -> EvaluationPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import EvaluationPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return EvaluationPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import evaluation_html  # noqa: PLC0415 - it is downstream of every result
+
+        return evaluation_html(self)
+
+    @property
     def violated(self) -> list[LimitSlack]:
         """The limits that the plan breaks."""
         return [limit for limit in self.limits if limit.violated]
@@ -159,7 +174,7 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
 def evaluate_cohorts(
     instance: Instance, decisions: Decisions, cohorts: Sequence[tuple[Cohort, ...]], model: Model = "exact"
 ) -> Evaluation:
-    """As :func:`evaluate`, of choices whose racks are in cohorts with fault rates of their own; () where they are not.
+    """As ``evaluate``, of choices whose racks are in cohorts with fault rates of their own; () where they are not.
 
     ``cohorts`` has an item for each of ``decisions.zones``.
     """

@@ -164,8 +164,12 @@ def _block_down(structure: ZoneStructure, repair: ZoneRepair, intra_spares: int)
     """P(a block is unusable for its trays or their repair)."""
     if repair.deferred:
         return float(_deferred(structure, repair, intra_spares).unavailability)
-    tray = FaultUnit("tray", "tray", structure.tray_rate, 1, 1)
-    return float(block_unavailability(structure.trays_per_block, intra_spares, tray.faults(repair.mttr("tray"))[1]))
+    return _trays_down(structure.trays_per_block, intra_spares, structure.tray_rate, repair.mttr("tray"))
+
+
+@lru_cache(maxsize=4096)  # it is the same for every number of racks
+def _trays_down(trays: int, spares: int, rate: float, mttr: float) -> float:
+    return float(block_unavailability(trays, spares, FaultUnit("tray", "tray", rate, 1, 1).faults(mttr)[1]))
 
 
 def _stops(structure: ZoneStructure, repair: ZoneRepair, intra_spares: int, working_blocks: Counts) -> Array:

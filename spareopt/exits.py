@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from spareopt.errors import Fault, InputError, SpareoptError
-from spareopt.pictures import NO_PICTURE, can_draw
 
 if TYPE_CHECKING:
     from spareopt.kept_runs import Kept
@@ -143,7 +142,6 @@ def finish(
     output: str | None,
     write: Callable[[str], object],
     code: int,
-    pictures: bool = False,
     also: Sequence[tuple[str, Callable[[str], object]]] = (),
     run: Kept[Any] | None = None,
     not_kept: InputError | None = None,
@@ -151,7 +149,7 @@ def finish(
     """Write the folder of a result, print it, and end with the exit code.
 
     ``text`` is the result in words, ``next_step`` the command to try next once the folder (None: no folder) is
-    written, ``pictures`` whether it should have some, ``also`` further files and how to write them.  ``run``: where the
+    written, ``also`` further files and how to write them.  ``run``: where the
     result is kept already; ``not_kept``: why it could not be.
     """
     written: list[str] = []
@@ -170,8 +168,6 @@ def finish(
     else:
         click.echo(text(), nl=False)
         click.echo("\n" + "".join(written_to(name) for name in written if name != folder) + next_step(folder))
-    if pictures and folder is not None and not can_draw():
-        click.echo(NO_PICTURE, err=True)
     for refusal in not_written:
         click.echo(f"error: {refusal}", err=True)
         code = BAD_INPUT

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.table import Table
+
 from spareopt import wording
 from spareopt.alternatives import WhyNot
 from spareopt.binding import Binds
@@ -116,17 +118,19 @@ def near_parts(near: NearOptimal | None, plan: Plan, instance: Instance) -> list
     """What is nearly as good, decision by decision, and the plans themselves; None where there was no time for it."""
     if near is None:
         return ["Near-optimal plans: not looked for, the time was used up.", ""]
-    parts: list[object] = [prose(_statement(near, plan, instance)), ""]
-    if cut := _cut(near):
+    parts: list[object] = [prose(near_statement(near, plan, instance)), ""]
+    if cut := near_cut(near):
         parts += [prose(cut), ""]
     if near.plans:
-        parts += [*_ranges(near, instance), "", *_plans(near, instance), ""]
+        exact = "" if near.complete else ", exact although the list of plans below is not complete"
+        parts += [f"Values that each decision may have{exact}", near_ranges(near, instance), ""]
+        parts += ["The plans, and what separates them from the best", near_plans(near, instance), ""]
     if near.alike:
         parts += [*_profile(near, instance), "", *_grid(near, instance)]
     return parts
 
 
-def _cut(near: NearOptimal) -> str:
+def near_cut(near: NearOptimal) -> str:
     """What is complete and what is not, where the time or the effort ended a search; empty where none was."""
     if near.in_time:
         return ""
@@ -143,7 +147,8 @@ def _cut(near: NearOptimal) -> str:
     return "The time or the effort was used up. " + capitalised("; ".join(texts)) + "."
 
 
-def _statement(near: NearOptimal, plan: Plan, instance: Instance) -> str:
+def near_statement(near: NearOptimal, plan: Plan, instance: Instance) -> str:
+    """How many plans are nearly as good, in a sentence."""
     within = f"{share_text(near.within)}"
     many = any(zone.count > 1 for zone in instance.zones)
     alike = " with all zones of a class alike" if near.alike and many else ""
@@ -169,7 +174,7 @@ def _statement(near: NearOptimal, plan: Plan, instance: Instance) -> str:
     return text + "."
 
 
-def _ranges(near: NearOptimal, instance: Instance) -> list[object]:
+def near_ranges(near: NearOptimal, instance: Instance) -> Table:
     """The values of each decision within the share."""
     table = plain_table(
         "zone",
@@ -192,8 +197,7 @@ def _ranges(near: NearOptimal, instance: Instance) -> list[object]:
         best = ", ".join(value_words(row.decision, value) for value in row.best)
         table.add_row("" if zone == above else zone, _name(row.decision), values, best, f"{row.offered:,}")
         above = zone
-    exact = "" if near.complete else ", exact although the list of plans below is not complete"
-    return [f"Values that each decision may have{exact}", table]
+    return table
 
 
 def _spans(decision: str, values: Sequence[Value], offered: Sequence[Value]) -> str:
@@ -218,7 +222,7 @@ def _name(decision: str) -> str:
     return NAMES.get(decision, decision.replace("_", " "))
 
 
-def _plans(near: NearOptimal, instance: Instance) -> list[object]:
+def near_plans(near: NearOptimal, instance: Instance) -> Table:
     """The plans: what they decide differently from the best, and where the difference goes."""
     best = near.plans[0]
     table = plain_table(
@@ -245,7 +249,7 @@ def _plans(near: NearOptimal, instance: Instance) -> list[object]:
             _differences(plan, best, instance) if place else "the best",
             _loss_words({name: plan.losses[name] - best.losses[name] for name in best.losses}) if place else "",
         )
-    return ["The plans, and what separates them from the best", table]
+    return table
 
 
 def _differences(plan: NearPlan, best: NearPlan, instance: Instance) -> str:

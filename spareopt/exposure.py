@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -20,6 +20,9 @@ from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, SolveOptions, WhatIf, changed
 
+if TYPE_CHECKING:
+    from spareopt.plots import TornadoPlots
+
 ROUNDING = 1e-9  # relative; the certificate and the evaluator add up in another order
 CAUTION = "one input at a time, the others as stated: joint effects are not shown"
 
@@ -28,6 +31,7 @@ class TornadoEnd(Frozen):
     """One end of an input's interval.  Objectives are in the tornado's unit."""
 
     setting: str
+    """The value set."""
     fixed: float | None
     """Objective of the nominal plan, as it is; None where it can't be built there."""
     fixed_breaks: tuple[str, ...]
@@ -37,9 +41,11 @@ class TornadoEnd(Frozen):
     adapted_bound: float | None
     """No plan there is better than this."""
     status: str
+    """Of the solve."""
     why: str
     """Why there is no plan."""
     decisions: Decisions | None
+    """The best plan there; None without one."""
     decisions_change: bool | None
     """Whether the best plan there takes other decisions than the nominal one; None without one."""
     adapting_saves: float | None
@@ -51,10 +57,15 @@ class TornadoBar(Frozen):
     """An uncertain input and what its two ends do."""
 
     input: str
+    """The input, by its field."""
     fields: tuple[str, ...]
+    """All fields that move with it."""
     interval: Literal["stated", "given", "assumed"]
+    """Where it is from: the instance, the planner, or a default."""
     low: TornadoEnd
+    """At the low end."""
     high: TornadoEnd
+    """At the high end."""
     swing: float
     """The larger of the ranges that the fixed and the adapted objective run over, the nominal one included."""
 
@@ -64,13 +75,31 @@ class Tornado(Result):
 
     schema_version: Literal[1] = 1
     currency: str
+    """Of all money."""
     certificate: Certificate
     """Of the nominal plan."""
     decisions: Decisions
+    """The nominal plan."""
     bars: tuple[TornadoBar, ...]
+    """The largest swing first."""
     caution: str = CAUTION
+    """What an interval of one input does not say."""
     interrupted: bool
+    """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
+    """What it was made from."""
+
+    @property
+    def plot(self) -> TornadoPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import TornadoPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return TornadoPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import tornado_html  # noqa: PLC0415 - it is downstream of every result
+
+        return tornado_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row for each end of each input; objectives are in ``objective_unit``."""
@@ -105,21 +134,22 @@ def tornado(
     time_limit: float | None = None,
     seed: int = 0,
     model: Model = "exact",
+    alike: bool = False,
     on_count: OnCount | None = None,
 ) -> Tornado:
     """Exposure and adaptation: the objective at both ends of each input, of the nominal plan and of the best one.
 
     ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
-    assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
-    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
-    Raises InputError, InfeasibleError, LimitError, StoppedError.
+    assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
+    solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     uncertain = uncertain_inputs(instance, inputs)
     asked = [WhatIf(instance)]
     asked += [
         WhatIf(changed(instance, item.changes(end)), item.changes(end)) for item in uncertain for end in (0, 1)
     ]  # fmt: skip
-    nominal, got = ask_around(asked, SolveOptions(gap, time_limit, seed, model), on_count)
+    nominal, got = ask_around(asked, SolveOptions(gap, time_limit, seed, model, alike), on_count)
     bars = []
     for k, item in enumerate(uncertain):
         pair = range(1 + 2 * k, 3 + 2 * k)
@@ -145,6 +175,7 @@ def tornado(
                 "gap": gap,
                 "time_limit_s": time_limit,
                 "model": model,
+                "alike": alike,
             },
             seed,
         ),

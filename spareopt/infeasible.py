@@ -41,7 +41,7 @@ def out_of_reach(candidates: Candidates) -> list[str]:
 
 
 def _least(candidates: Candidates, cap: Cap) -> tuple[float | None, bool]:
-    """The least loss (see :meth:`Cap.loss`) that zones can have without the other limits, and whether a plan has it.
+    """The least loss (see ``Cap.loss``) that zones can have without the other limits, and whether a plan has it.
 
     None where the candidates alone do not say.
     """
@@ -90,5 +90,6 @@ def _least_down(candidates: Candidates) -> float:
 
 def _total(instance: Instance, table: pd.DataFrame, values: pd.Series) -> float:
     """The least total of a number over all zones."""
-    least = values.groupby(table["zone"]).min()
-    return float(sum(zone.count * least[z] for z, zone in enumerate(instance.zones)))
+    numbers, of = values.to_numpy(), table["zone"].to_numpy()
+    least = [float(np.fmin.reduce(numbers[of == z])) for z in range(len(instance.zones))]
+    return float(sum(zone.count * low for zone, low in zip(instance.zones, least, strict=True)))

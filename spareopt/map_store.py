@@ -9,7 +9,6 @@ from spareopt.folders import read_result
 from spareopt.instance import Instance
 from spareopt.manifest import DONE, Manifest, write_run
 from spareopt.map_result import StrategyMap
-from spareopt.pictures import can_draw
 from spareopt.plan import INTERRUPTED
 
 MAP = "map.json"
@@ -19,21 +18,20 @@ PICTURES = ("map.svg", "map.png")
 def write_map(
     result: StrategyMap, instance: Instance, folder: str | Path, seconds: Mapping[str, float] | None = None
 ) -> Path:
-    """Write a map folder: map.json, map.csv, scores.csv, and pictures where matplotlib is installed.
+    """Write a map folder: map.json, map.csv, scores.csv and pictures.
 
     ``seconds``, by phase, are told in the manifest.  The folder appears complete or not at all.  Raises InputError
     where something stands there.
     """
 
+    from spareopt.map_pictures import draw_map  # noqa: PLC0415 - matplotlib is slow to load
+
     def fill(whole: Path) -> None:
         (whole / MAP).write_text(result.to_json(), encoding="utf-8")
         result.table().to_csv(whole / "map.csv", index=False)
         result.scores_table().to_csv(whole / "scores.csv", index=False)
-        if can_draw():
-            from spareopt.map_pictures import draw_map  # noqa: PLC0415
-
-            for name in PICTURES:
-                draw_map(result, whole / name)
+        for name in PICTURES:
+            draw_map(result, whole / name)
 
     manifest = Manifest(
         kind="map",

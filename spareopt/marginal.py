@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 
@@ -17,6 +17,9 @@ from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
+
+if TYPE_CHECKING:
+    from spareopt.plots import MarginalPlots
 
 LIMIT_SHARE = 0.01  # a step of a limit, as a share of it
 INPUT_SHARE = 0.1  # a step of an input, as a share of it
@@ -44,6 +47,7 @@ class MarginalStep(Frozen):
     """One limit or input moved by one step, and the optimum then."""
 
     changes: dict[str, Any]
+    """What was set, by field."""
     amount: float
     """The step, in the marginal value's unit; positive."""
     status: str
@@ -51,6 +55,7 @@ class MarginalStep(Frozen):
     change: float | None
     """How much better the objective is, in its own unit (negative: worse); None without a plan."""
     change_low: float | None
+    """Where the change is at least."""
     change_high: float | None
     """The true change lies between these, by both certificates."""
     told: bool
@@ -67,9 +72,13 @@ class MarginalValue(Frozen):
     """A limit or an input: what a step for the better brings, and a step for the worse takes."""
 
     name: str
+    """What was moved, in words."""
     kind: Literal["limit", "choice", "input"]
+    """A limit of the instance, the end of a choice, or an input."""
     unit: str
+    """Of the step."""
     better: MarginalStep
+    """The step for the better."""
     worse: MarginalStep | None
     """None where a step for the worse makes no sense, such as from one crew to none, or was not reached."""
 
@@ -79,15 +88,33 @@ class MarginalValues(Result):
 
     schema_version: Literal[1] = 1
     method: str = METHOD
+    """How they were found, in words."""
     currency: str
+    """Of all money."""
     certificate: Certificate
     """Of the plan that all steps are compared with."""
     cost_per_year: float | None
+    """Of the plan that all steps are compared with."""
     values: tuple[MarginalValue, ...]
+    """One for each limit, choice and input that was moved."""
     at_the_edge: tuple[str, ...] = ()
     """Decisions of that plan at an end of what the instance offers: more of a limit may be worth 0 for that alone."""
     interrupted: bool
+    """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
+    """What it was made from."""
+
+    @property
+    def plot(self) -> MarginalPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import MarginalPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return MarginalPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import marginal_html  # noqa: PLC0415 - it is downstream of every result
+
+        return marginal_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row for each step, units in the column names or beside the name."""
@@ -135,15 +162,16 @@ def marginal_values(
     time_limit: float | None = None,
     seed: int = 0,
     model: Model = "exact",
+    alike: bool = False,
     on_count: OnCount | None = None,
 ) -> MarginalValues:
     """What one step more of each limit that the instance states, or of each input's quality, is worth.
 
     Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
     ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
-    small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed`` and ``model`` as in
-    :func:`spareopt.solve`; ``on_count`` is told how many solves are done, and of how many.
-    Raises InputError, InfeasibleError, LimitError, StoppedError.
+    small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
+    solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     for name, share in (("limit_share", limit_share), ("input_share", input_share)):
         if not 0 < share < 1:
@@ -152,7 +180,7 @@ def marginal_values(
     asked: list[Changes] = [{}]
     for step in steps:
         asked += [step.better] if step.worse is None else [step.better, step.worse]
-    base, got = ask_around(what_ifs(instance, asked), SolveOptions(gap, time_limit, seed, model), on_count)
+    base, got = ask_around(what_ifs(instance, asked), SolveOptions(gap, time_limit, seed, model, alike), on_count)
     values, place = [], 1
     for step in steps:
         number = 1 if step.worse is None else 2
@@ -186,6 +214,7 @@ def marginal_values(
                 "gap": gap,
                 "time_limit_s": time_limit,
                 "model": model,
+                "alike": alike,
             },
             seed,
         ),

@@ -1,7 +1,7 @@
 """Near-optimal plans: all plans within a share of the best, and the best plan with each value of each decision.
 
 Optima of spares are flat: many plans are as good as the best for every purpose, and what separates them is not the
-objective.  The plans are enumerated, not sampled (:mod:`spareopt.enumeration`).
+objective.  The plans are enumerated, not sampled (``spareopt.enumeration``).
 """
 
 from __future__ import annotations
@@ -13,84 +13,36 @@ from math import expm1, inf, log1p
 import numpy as np
 from numpy.typing import NDArray
 
-from spareopt.candidates import enumerate_candidates
-from spareopt.clock import Clock
 from spareopt.comparison import objective_value
-from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, row_of, values_of
+from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, values_of
 from spareopt.decisions import DECISION_FIELDS, Decisions
-from spareopt.enumeration import Best, Enumeration, Found, OutOfTimeError, Shortlist
-from spareopt.errors import InfeasibleError, LimitError, OverloadedError, SolverError
+from spareopt.enumerated import EnumeratedLevel, Steps, best_of_levels, enumerated_levels
+from spareopt.enumeration import Best, Found, OutOfTimeError, Shortlist
+from spareopt.errors import InfeasibleError, LimitError, SolverError
 from spareopt.evaluation import evaluate
-from spareopt.infeasible import out_of_reach, why_infeasible
+from spareopt.infeasible import why_infeasible
 from spareopt.instance import Instance
-from spareopt.levels import level_instances
 from spareopt.near_result import GRID, BestWith, DecisionRange, NearOptimal, NearPlan
 from spareopt.optimise import AGREEMENT
 from spareopt.plan import Plan
-from spareopt.problem import Problem, build_problem
-from spareopt.schemes import Model, recovery_schemes
-from spareopt.search import REPORT_EVERY, OnProgress, SolveProgress
+from spareopt.problem import Problem
+from spareopt.schemes import Model
+from spareopt.search import OnProgress
 from spareopt.units import parse_share
 
 DEFAULT_WITHIN = 0.001
 DEFAULT_MOST = 20
 DEFAULT_EFFORT = 12_000
 """Steps of the walks through plans: part plans that are continued, over all searches of a run."""
-LEAST_STEPS = 20  # that each search may take, however many are still to be done
 FLOORS = (0.01, 0.1)  # how far from the best a plan with a value is looked for first, before any plan at all
-
-
-@dataclass
-class _Level:
-    """One level of what the zones share, with all its candidates."""
-
-    instance: Instance
-    enumeration: Enumeration
-    used: dict[int, Found] | None = None
-    """The best plan within the share with each candidate, where all such plans were found."""
-    options: dict[int, Found] | None = None
-    """The best one with each checkpoint plan."""
-
-    @property
-    def problem(self) -> Problem:
-        return self.enumeration.problem
-
-    def decisions(self, found: Found) -> Decisions:
-        return self.problem.decisions(dict(found.counts), found.option)
 
 
 @dataclass
 class _Best:
     """The best plan of all levels."""
 
-    level: _Level
+    level: EnumeratedLevel
     found: Found
-
-
-class _Clock(Clock):
-    """A clock that tells now and then what is done, and counts the steps of each search: the same on any machine."""
-
-    def __init__(self, limit: float | None, report: OnProgress, effort: int | None = None) -> None:
-        super().__init__(limit)
-        self.report, self.phase, self._told = report, "", 0.0
-        self.value: float | None = None
-        self.left = inf if effort is None else effort
-        self._share = inf
-
-    def share(self, searches: int) -> None:
-        """Let the next search take its share of the steps left, of so many searches that are still to be done."""
-        self._share = max(LEAST_STEPS, self.left // max(1, searches)) if self.left < inf else inf
-
-    def going(self) -> bool:
-        """Whether there is time left, for one more step; reports now and then."""
-        if self._share <= 0:
-            return False
-        self._share, self.left = self._share - 1, self.left - 1
-        now = self.elapsed()
-        if now - self._told > REPORT_EVERY:
-            self._told = now
-            self.report(SolveProgress(self.phase, now, self.value))
-        return super().going()
 
 
 def near_optimal(
@@ -119,16 +71,16 @@ def near_optimal(
         raise ValueError(f"within: expected a share from 0 to below 1 such as 0.001 or '0.1 %', got {within!r}")
     if most < 1:
         raise ValueError(f"most: expected at least 1, got {most}")
-    clock = _Clock(time_limit, on_progress or (lambda _: None), effort)
-    levels = _levels(instance, alike, model, clock)
+    clock = Steps(time_limit, on_progress or (lambda _: None), effort)
+    levels = enumerated_levels(instance, alike, model, clock)
     clock.share(3)
-    best, proven = _best(levels, plan, clock)
-    if best is None and not proven:
+    first = best_of_levels(levels, clock, None if plan is None else plan.decisions)
+    if first.level is None or first.found is None:
+        if first.proven:
+            raise InfeasibleError(why_infeasible(levels[0].problem.candidates))
         ended = "effort" if time_limit is None or clock.remaining() else f"time limit of {time_limit:g} s"
         raise LimitError(f"the {ended} was used up before any plan was found")
-    if best is None:
-        raise InfeasibleError(why_infeasible(levels[0].problem.candidates))
-    clock.value = best.level.problem.objective_value(best.found.score)
+    best = _Best(first.level, first.found)
     floor = _floor(levels[0].problem, best.found.score, share)
     clock.share(2)
     listed, number, in_time, best = _list(levels, best, floor, share, most, alike, clock)
@@ -164,70 +116,12 @@ def _change(problem: Problem, score: float, best: float) -> float:
     return score / best - 1.0 if problem.goal == "cost" else expm1(score - best)
 
 
-def _levels(instance: Instance, alike: bool, model: Model, clock: _Clock) -> list[_Level]:
-    """Every level that has a candidate for each zone class, none of them left out."""
-    levels, reasons = [], []
-    for part in level_instances(instance):
-        clock.phase = "scoring candidates"
-        clock.going()
-        candidates = enumerate_candidates(part, model)
-        if hopeless := out_of_reach(candidates):
-            reasons += hopeless
-            continue
-        schemes = recovery_schemes(part, model)
-        problem = build_problem(candidates, None, schemes)
-        try:
-            problem.check_load()
-        except OverloadedError as error:
-            reasons += [fault.message for fault in error.faults]
-            continue
-        levels.append(_Level(part, Enumeration(problem, alike, clock.going)))
-    if not levels:
-        raise InfeasibleError("; ".join(dict.fromkeys(reasons)) or "no level of shared crews and shelf is allowed")
-    return levels
-
-
-def _best(levels: list[_Level], plan: Plan | None, clock: _Clock) -> tuple[_Best | None, bool]:
-    """The best plan of all levels, and whether that is proven; the optimum given is where the search starts."""
-    best: _Best | None = None
-    clock.phase, proven = "best plan", True
-    for level in levels:
-        start = None if plan is None else _as_found(level, plan.decisions)
-        floor = -inf if best is None else best.found.score
-        if start is not None and start.score > floor:
-            best, floor = _Best(level, start), start.score
-        found = level.enumeration.best(floor, {}, start=start)
-        proven &= found.proven
-        if found.found is not None:
-            best = _Best(level, found.found)
-    return best, proven
-
-
-def _as_found(level: _Level, decisions: Decisions) -> Found | None:
-    """A plan as an enumeration of a level names it; None where it is none of the level's plans."""
-    problem = level.problem
-    options = [plan.name for plan in level.instance.checkpoint_plans]
-    if decisions.checkpoint_plan not in options:
-        return None
-    counts: dict[int, int] = {}
-    for choice in decisions.zones:
-        row = row_of(problem.candidates, problem.table, choice)
-        if row is None:
-            return None
-        counts[row] = counts.get(row, 0) + choice.count
-    if level.enumeration.alike and any(problem.members[problem.group[c]] != n for c, n in counts.items()):
-        return None
-    option = options.index(decisions.checkpoint_plan)
-    outcome = problem.outcome(counts, option)
-    return Found(outcome.score, option, tuple(sorted(counts.items()))) if outcome.feasible else None
-
-
 def _list(
-    levels: list[_Level], best: _Best, floor: float, share: float, most: int, alike: bool, clock: _Clock
-) -> tuple[list[tuple[_Level, Found]], int | None, bool, _Best]:
+    levels: list[EnumeratedLevel], best: _Best, floor: float, share: float, most: int, alike: bool, clock: Steps
+) -> tuple[list[tuple[EnumeratedLevel, Found]], int | None, bool, _Best]:
     """The best plans that reach the floor with their levels; how many reach it; whether there was time; the best."""
     clock.phase = "listing plans"
-    listed: list[tuple[_Level, Found]] = []
+    listed: list[tuple[EnumeratedLevel, Found]] = []
     number, more, in_time = 0, False, True
     for level in sorted(levels, key=lambda level: level is not best.level):
         shortlist = Shortlist(floor, most, counting=alike)
@@ -256,7 +150,7 @@ class _Profile:
     """The best plan with each value of each decision."""
 
     def __init__(
-        self, levels: list[_Level], instance: Instance, best: _Best, floor: float, alike: bool, clock: _Clock
+        self, levels: list[EnumeratedLevel], instance: Instance, best: _Best, floor: float, alike: bool, clock: Steps
     ) -> None:
         self.levels, self.instance, self.best, self.floor, self.alike = levels, instance, best, floor, alike
         self.clock, self.in_time = clock, True
@@ -323,7 +217,7 @@ class _Profile:
 
     def _searched(
         self, z: int | None, decisions: dict[str, Value], floor: float
-    ) -> tuple[tuple[_Level, Found] | None, float, bool]:
+    ) -> tuple[tuple[EnumeratedLevel, Found] | None, float, bool]:
         """The best plan with decisions, a bound on all, and whether it is proven.
 
         A plan not far from the best is looked for first: where there is one, bounds leave few candidates to look at.
@@ -337,7 +231,7 @@ class _Profile:
             lower = [_floor(self.best.level.problem, ours, share) for share in FLOORS]
             floors += [*(other for other in lower if other < floor), -inf]
         above_all = inf if listed is None else floor  # no plan with the decisions scores more
-        best: tuple[_Level, Found] | None = None
+        best: tuple[EnumeratedLevel, Found] | None = None
         bound, in_time = inf, False
         for level_floor in floors:
             if self.clock.remaining() == 0:
@@ -360,9 +254,9 @@ class _Profile:
             return None, min(bound, above_all), in_time
         return best, best[1].score if in_time else max(min(bound, above_all), best[1].score), in_time
 
-    def _listed(self, z: int | None, decisions: dict[str, Value]) -> list[tuple[_Level, Found]] | None:
+    def _listed(self, z: int | None, decisions: dict[str, Value]) -> list[tuple[EnumeratedLevel, Found]] | None:
         """Plans with the decisions among all those within the share, the best of them too; None without such a list."""
-        result: list[tuple[_Level, Found]] = []
+        result: list[tuple[EnumeratedLevel, Found]] = []
         for level in self.levels:
             if level.used is None or level.options is None:
                 return None
@@ -374,7 +268,7 @@ class _Profile:
                 result += [(level, found) for candidate, found in level.used.items() if mask[candidate]]
         return result
 
-    def _mask(self, level: _Level, decisions: dict[str, Value]) -> NDArray[np.bool_] | None:
+    def _mask(self, level: EnumeratedLevel, decisions: dict[str, Value]) -> NDArray[np.bool_] | None:
         """Which candidates of a level have the decisions; None where it does not offer them."""
         mask = np.ones(len(level.problem.rows), dtype=bool)
         for decision, value in decisions.items():
@@ -385,7 +279,7 @@ class _Profile:
         return mask
 
     def _in_level(
-        self, level: _Level, z: int | None, decisions: dict[str, Value], floor: float, start: Found | None
+        self, level: EnumeratedLevel, z: int | None, decisions: dict[str, Value], floor: float, start: Found | None
     ) -> Best:
         if z is None:
             names = [plan.name for plan in level.instance.checkpoint_plans]
@@ -397,7 +291,7 @@ class _Profile:
             return Best(None, -inf)
         return level.enumeration.best(floor, {z: mask}, start=start, any_zone=not self.alike)
 
-    def _place(self, level: _Level, decision: str) -> NDArray[np.int64]:
+    def _place(self, level: EnumeratedLevel, decision: str) -> NDArray[np.int64]:
         key = id(level), decision
         if key not in self._places:
             self._places[key] = values_of(level.problem.candidates, level.problem.table, decision)
@@ -423,7 +317,7 @@ def _ranges(instance: Instance, rows: list[BestWith], best: Decisions) -> list[D
     ]
 
 
-def _near_plan(level: _Level, found: Found, instance: Instance, model: Model, best: _Best) -> NearPlan:
+def _near_plan(level: EnumeratedLevel, found: Found, instance: Instance, model: Model, best: _Best) -> NearPlan:
     decisions = level.decisions(found)
     evaluation = evaluate(instance, decisions, model=model)
     value, ours = objective_value(instance, evaluation), level.problem.objective_value(found.score)

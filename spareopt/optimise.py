@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -13,7 +16,9 @@ from numpy.typing import NDArray
 
 from spareopt.candidates import Candidates, enumerate_candidates
 from spareopt.clock import Clock
+from spareopt.decisions import Decisions
 from spareopt.dominance import prune
+from spareopt.enumerated import Keep, Steps, best_of_levels, enumerated_level, why_no_level
 from spareopt.errors import (
     InfeasibleError,
     LimitError,
@@ -22,20 +27,23 @@ from spareopt.errors import (
     SpareoptError,
     StoppedError,
 )
-from spareopt.evaluation import evaluate
+from spareopt.evaluation import Evaluation, evaluate
 from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.levels import level_instances
 from spareopt.plan import (
+    ALL_PLANS,
     INTERRUPTED,
     LIMIT_REACHED,
     PROVEN,
+    ZONES_ALIKE,
+    Among,
     Audit,
     CandidateCounts,
     Certificate,
     Greedy,
     Plan,
-    ProofStatus,
+    Provenance,
     ZonesAlike,
     provenance_of,
 )
@@ -45,7 +53,7 @@ from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress, while_pruning
 
 LEVELS_SHARE = 0.5  # of the time limit
-Keep = Callable[[Candidates], NDArray[np.bool_]]
+EFFORT = 5000  # steps of the walk through plans with zones alike, before the MILP is tried instead
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
 
 
@@ -59,78 +67,130 @@ def solve(
     coarse: bool = False,
     on_progress: OnProgress | None = None,
     keep: Keep | None = None,
+    alike: bool = False,
 ) -> Plan:
     """The best plan of an instance, scored exactly, with a bound on every other plan.
 
     ``gap`` is the relative gap asked (0 for a proof to the last digit), ``time_limit`` is in seconds.  ``coarse``
     starts the refinement from the roughest relaxation; the result is as good, only slower.  ``keep`` marks the rows of
-    the candidates that may be used; the proof is of the plans that they make.  Raises InfeasibleError
-    (proven), LimitError or StoppedError where no plan was found in time, SolverError.
+    the candidates that may be used; the proof is of the plans that they make.  ``alike``: the best of the plans that
+    build all zones of a class alike, found by enumeration, and a bound on those; see ``Certificate.among``.  Where
+    every class has one zone that is any plan.  Raises InfeasibleError (proven), LimitError or
+    StoppedError where no plan was found in time, SolverError.
     """
     if not 0 <= gap < 1:
         raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
-    clock = Clock(time_limit)
     report = on_progress or (lambda _: None)
-    levels: list[_Level | str] = []
-    parts = level_instances(instance)
-    scored = _now_and_then(report, lambda: f"level {len(levels) + 1} of {len(parts)}")
-    tell = report if len(parts) == 1 else scored
-    for part in parts:
-        known = any(isinstance(level, _Level) for level in levels)
-        if known and time_limit is not None and clock.elapsed() > LEVELS_SHARE * time_limit:
-            break  # what is left of the time is for the levels that are known; the others are bounded
-        levels.append(_level(part, model, clock, tell, keep))
-    usable = [level for level in levels if isinstance(level, _Level)]
-    if not usable:
-        raise InfeasibleError(_why_none(instance, [level for level in levels if isinstance(level, str)]))
-    if all(optimistic_log_goodput(level.problem) < WORTHLESS for level in usable):
-        raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
-    for level in usable:
-        check_cost(level.problem)
-    search, bound = _search_levels(usable, gap, seed, coarse, clock, report)
-    if len(levels) < len(parts):
-        bound = max(bound, *(carefree_bound(level.problem) for level in usable))
+    asked = _Asked(instance, gap, time_limit, seed, model, coarse, alike, keep)
+    if not alike or (len(instance.zones) > 1 and not asked.several):  # where every class has one zone all are alike
+        return _by_milp(asked, Clock(time_limit), report)
+    clock = Steps(time_limit, report, None if len(instance.zones) == 1 else EFFORT)
+    found = _by_enumeration(asked, clock)
+    if isinstance(found, Plan) and found.certificate.status != LIMIT_REACHED:
+        return found
+    if clock.remaining() == 0 or any(plan.shared_by == "site" for plan in instance.repair_plans):
+        if isinstance(found, Plan):
+            return found
+        raise found
+    try:
+        plan = _by_milp(asked, Clock(clock.remaining()), report)
+    except (LimitError, StoppedError):
+        if isinstance(found, Plan):
+            return found
+        raise
+    if isinstance(found, Plan) and _better(found, plan):  # both are within the gap, or the time was used up
+        return found.model_copy(update={"certificate": _tightened(found.certificate, plan.certificate)})
+    return plan
+
+
+def _better(one: Plan, other: Plan) -> bool:
+    sign = -1.0 if one.certificate.sense == "minimise" else 1.0
+    return sign * one.certificate.value > sign * other.certificate.value
+
+
+def _tightened(mine: Certificate, other: Certificate) -> Certificate:
+    """A certificate with the bound of another one of the same plans, which none of them exceeds."""
+    bounds = (mine.value, other.bound)
+    bound = min(bounds) if mine.sense == "minimise" else max(bounds)
+    gap = abs(bound - mine.value) / abs(mine.value)
+    status = PROVEN if gap <= mine.gap_asked else other.status
+    return other.model_copy(update={"value": mine.value, "bound": bound, "gap": gap, "status": status})
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a solve."""
+
+    instance: Instance
+    gap: float
+    time_limit: float | None
+    seed: int
+    model: Model
+    coarse: bool
+    alike: bool
+    keep: Keep | None
+
+    @property
+    def several(self) -> bool:
+        """Whether a class has several zones, which can be built alike or not."""
+        return any(zone.count > 1 for zone in self.instance.zones)
+
+    @property
+    def among(self) -> Among:
+        """Which plans the best one is looked for among."""
+        return ZONES_ALIKE if self.alike and self.several else ALL_PLANS
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the plan comes from."""
+        options = {"gap": self.gap, "time_limit_s": self.time_limit, "model": self.model, "coarse": self.coarse}
+        return provenance_of(self.instance, options | {"alike": self.alike}, self.seed)
+
+
+def _by_milp(asked: _Asked, clock: Clock, report: OnProgress) -> Plan:
+    """The best plan by the MILP; where zones are to be alike, each class is one large zone in it."""
+    instance, model = asked.instance, asked.model
+    merged = asked.alike and asked.several
+    usable, others = _levels_in_time(
+        instance, lambda part, tell: _level(part, model, clock, tell, asked.keep, merged), clock, report
+    )
+    search, bound = _search_levels(usable, asked.gap, asked.seed, asked.coarse, clock, report)
+    bound = max(bound, others)
     if search.best is None:
-        raise _failure(search, instance, model, keep)
+        raise _failure(search, asked)
     problem = search.start
-    decisions = search.problem.decisions(search.best.counts, search.best.option)
-    evaluation = evaluate(instance, decisions, model=model)
-    _check_agreement(search.best, evaluation.goodput, evaluation.cost_per_year)
-    if evaluation.violated:
-        raise SolverError(f"the plan found breaks its limit {evaluation.violated[0].limit}")
+    level = next(level for level in usable if level.problem is problem)
+    chosen = search.problem.by_row(search.best.counts)
+    decisions = level.decisions(chosen, search.best.option)
+    evaluation = _evaluated(instance, decisions, search.best, model)
     value = problem.objective_value(search.best.score)
-    kind = instance.objective.kind
     result = Plan(
         decisions=decisions,
         evaluation=evaluation,
-        certificate=Certificate(
-            status=_status(usable, gap, problem, search.best.score, bound),
-            objective=kind,
-            unit=problem.unit,
-            sense="minimise" if kind == "cost" else "maximise",
-            value=value,
-            bound=problem.objective_value(bound),
-            gap=problem.gap(search.best.score, bound),
-            gap_asked=gap,
-            model=model,
+        certificate=_certificate(
+            problem,
+            search.best.score,
+            bound,
+            asked,
+            stopped=any(level.search is not None and level.search.status == INTERRUPTED for level in usable),
             refinements=sum(level.search.rounds for level in usable if level.search),
             plans_excluded=sum(len(level.search.refinement.excluded) for level in usable if level.search),
         ),
-        zones_alike=_zones_alike(problem) if len(decisions.zones) > len(instance.zones) else None,
-        greedy=_greedy(usable, value),
+        zones_alike=_zones_alike(usable) if len(decisions.zones) > len(instance.zones) else None,
+        greedy=None if merged else _greedy(usable, value),
         candidates=CandidateCounts(
             enumerated=sum(len(level.candidates.table) for level in usable),
             dominated=sum(int((level.dominated_by >= 0).sum()) for level in usable),
             outbid=sum(len(level.problem.rows) - len(level.left.rows) for level in usable),
             kept=sum(len(level.left.rows) for level in usable),
-            excluded=dict(sorted(_excluded(usable).items())),
+            excluded=_excluded(level.candidates for level in usable),
         ),
-        provenance=provenance_of(
-            instance, {"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse}, seed
-        ),
+        provenance=asked.provenance,
     )
     result._audit = Audit(
-        candidates=_audit_table(usable, instance),
+        make_table=partial(
+            _audit_table, [(level.candidates, level.dominated_by, level.left.rows) for level in usable], instance
+        ),
         model=search.model,
         log=search.log,
         seconds={
@@ -140,6 +200,128 @@ def solve(
         },
     )
     return result
+
+
+def _by_enumeration(asked: _Asked, clock: Steps) -> Plan | LimitError:
+    """The best plan that builds all zones of a class alike; none where the time or the effort was used up before.
+
+    Raises InfeasibleError, StoppedError.
+    """
+    instance = asked.instance
+    levels, others = _levels_in_time(
+        instance,
+        lambda part, _: enumerated_level(part, True, asked.model, clock, asked.keep, stoppable=True),
+        clock,
+        clock.report,
+    )
+    scored = clock.elapsed()
+    clock.share(1)
+    best = best_of_levels(levels, clock)
+    bound = min(max(best.bound, others), max(others, *(trivial_bound(level.problem) for level in levels)))
+    stopped = any(level.enumeration.interrupted for level in levels)
+    if best.level is None or best.found is None:
+        if stopped:
+            raise StoppedError("interrupted before any plan was found")
+        if bound > -inf:
+            return LimitError(_used_up(clock))
+        raise InfeasibleError(_why_infeasible(levels[0].problem, asked, clock))
+    problem, found = best.level.problem, best.found
+    decisions = best.level.decisions(found)
+    result = Plan(
+        decisions=decisions,
+        evaluation=_evaluated(instance, decisions, problem.outcome(dict(found.counts), found.option), asked.model),
+        certificate=_certificate(problem, found.score, bound, asked, stopped=stopped),
+        candidates=CandidateCounts(
+            enumerated=(number := sum(len(level.problem.rows) for level in levels)),
+            dominated=0,
+            outbid=0,
+            kept=number,
+            excluded=_excluded(level.problem.candidates for level in levels),
+        ),
+        provenance=asked.provenance,
+    )
+    result._audit = Audit(
+        make_table=partial(_audit_table, [(level.problem.candidates, None, None) for level in levels], instance),
+        model=None,
+        log="",
+        seconds={"scoring": scored, "pruning": 0.0, "selection": clock.elapsed() - scored},
+    )
+    return result
+
+
+def _used_up(clock: Clock) -> str:
+    if clock.limit is None:
+        return "the effort was used up before any plan was found"
+    return f"the time limit of {clock.limit:g} s was reached before any plan was found"
+
+
+def _certificate(
+    problem: Problem,
+    score: float,
+    bound: float,
+    asked: _Asked,
+    *,
+    stopped: bool,
+    refinements: int = 0,
+    plans_excluded: int = 0,
+) -> Certificate:
+    """What is proven of a plan with a score, no other one scoring more than the bound; ``stopped``: by the user."""
+    kind = asked.instance.objective.kind
+    reached = problem.gap(score, bound)
+    return Certificate(
+        status=PROVEN if reached <= asked.gap else INTERRUPTED if stopped else LIMIT_REACHED,
+        objective=kind,
+        unit=problem.unit,
+        sense="minimise" if kind == "cost" else "maximise",
+        value=problem.objective_value(score),
+        bound=problem.objective_value(bound),
+        gap=reached,
+        gap_asked=asked.gap,
+        model=asked.model,
+        refinements=refinements,
+        plans_excluded=plans_excluded,
+        among=asked.among,
+    )
+
+
+class _HasProblem(Protocol):
+    @property
+    def problem(self) -> Problem: ...
+
+
+L = TypeVar("L", bound=_HasProblem)
+
+
+def _levels_in_time(
+    instance: Instance, level_of: Callable[[Instance, OnProgress], L | str], clock: Clock, report: OnProgress
+) -> tuple[list[L], float]:
+    """The levels that have plans, and a bound on the scores of those that there was no time for, −∞ for none.
+
+    Raises InfeasibleError where no level has a plan that does any work, InputError where the objective needs a cost.
+    """
+    levels: list[L] = []
+    reasons: list[str] = []
+    parts = level_instances(instance)
+    scored = _now_and_then(report, lambda: f"level {len(levels) + len(reasons) + 1} of {len(parts)}")
+    tell = report if len(parts) == 1 else scored
+    for part in parts:
+        if levels and clock.limit is not None and clock.elapsed() > LEVELS_SHARE * clock.limit:
+            break  # what is left of the time is for the levels that are known; the others are bounded
+        level = level_of(part, tell)
+        if isinstance(level, str):
+            reasons.append(level)
+        else:
+            levels.append(level)
+    if not levels:
+        raise InfeasibleError(why_no_level(reasons))
+    problems = [level.problem for level in levels]
+    if all(optimistic_log_goodput(problem) < WORTHLESS for problem in problems):
+        raise InfeasibleError("no plan does any useful work at these fault rates; check failures (mtbf and rate)")
+    for problem in problems:
+        check_cost(problem)
+    if len(levels) + len(reasons) == len(parts):
+        return levels, -inf
+    return levels, max(carefree_bound(problem) for problem in problems)
 
 
 def _now_and_then(report: OnProgress, place: Callable[[], str]) -> OnProgress:
@@ -171,15 +353,20 @@ class _Level:
         """The problem with the candidates that were left at the end."""
         return self.problem if self.search is None else self.search.problem
 
+    def decisions(self, by_row: Mapping[int, int], option: int) -> Decisions:
+        """A plan as decisions, from how many zones take each candidate (row), or each class where they are merged."""
+        of = self.candidates.table["zone"].to_numpy()
+        members = [zone.count for zone in self.candidates.instance.zones]
+        times = [n // own for n, own in zip(members, self.problem.members, strict=True)]
+        zones = tuple(self.candidates.choice(row, count * times[of[row]]) for row, count in sorted(by_row.items()))
+        plan = self.candidates.instance.checkpoint_plans[option].name
+        return Decisions.model_construct(zones=zones, checkpoint_plan=plan)
+
 
 def _level(
-    instance: Instance,
-    model: Model,
-    clock: Clock,
-    report: OnProgress,
-    keep: Keep | None = None,
+    instance: Instance, model: Model, clock: Clock, report: OnProgress, keep: Keep | None, merged: bool
 ) -> _Level | str:
-    """Candidates of a level, pruned; or why it has none."""
+    """Candidates of a level, pruned; or why it has none.  ``merged``: all zones of a class are one in its problem."""
     began = clock.elapsed()
     report(SolveProgress("scoring candidates", began))
     candidates = enumerate_candidates(instance, model)
@@ -191,6 +378,7 @@ def _level(
     schemes = recovery_schemes(instance, model)
     going = while_pruning(len(candidates.table), clock, report)
     going(0.0)
+    apart, candidates = candidates, candidates.merged() if merged else candidates
     dominated_by = prune(candidates, schemes, going)
     pruned = clock.elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
@@ -198,7 +386,7 @@ def _level(
         problem.check_load()
     except OverloadedError as error:
         return "; ".join(fault.message for fault in error.faults)
-    return _Level(candidates, dominated_by, problem, scored - began, pruned - scored)
+    return _Level(apart, dominated_by, problem, scored - began, pruned - scored)
 
 
 def _search_levels(
@@ -245,52 +433,45 @@ def _search_levels(
     return chosen, max(bound, floor)
 
 
-def _status(levels: list[_Level], gap: float, problem: Problem, score: float, bound: float) -> ProofStatus:
-    """Proven where the bound over all levels is near enough; else why the search ended."""
-    if problem.gap(score, bound) <= gap:
-        return PROVEN
-    stopped = any(level.search is not None and level.search.status == INTERRUPTED for level in levels)
-    return INTERRUPTED if stopped else LIMIT_REACHED
-
-
-def _why_none(instance: Instance, reasons: list[str]) -> str:
-    if not reasons:
-        return "no level of shared crews and shelf is within limits.crews and limits.shelf_trays"
-    return "; ".join(dict.fromkeys(reasons))
-
-
-def _excluded(levels: list[_Level]) -> dict[str, int]:
-    """How many combinations could not be built, by reason, over all levels."""
+def _excluded(levels: Iterable[Candidates]) -> dict[str, int]:
+    """How many combinations could not be built, by reason, over all levels; the reasons in the order of their names."""
     total = Counter[str]()
-    for level in levels:
-        total.update({reason: number for reason, number in level.candidates.excluded.items() if number})
-    return dict(total)
+    for candidates in levels:
+        total.update({reason: number for reason, number in candidates.excluded.items() if number})
+    return dict(sorted(total.items()))
 
 
-def _audit_table(levels: list[_Level], instance: Instance) -> pd.DataFrame:
-    """The candidates of all levels and their fate, one after the other."""
+def _audit_table(
+    levels: Sequence[tuple[Candidates, pd.Series | None, NDArray[np.int64] | None]], instance: Instance
+) -> pd.DataFrame:
+    """The candidates of all levels and their fate, one after the other.
+
+    Each level is given with what dominates its candidates, and with those left at the end (None: nothing, and all).
+    """
     names = [plan.name for plan in instance.repair_plans]
     tables, first = [], 0
-    for level in levels:
-        table = level.candidates.table
-        places = {i: names.index(plan.name) for i, plan in enumerate(level.candidates.instance.repair_plans)}
-        left = table.index.isin(level.left.rows)
+    for candidates, dominated_by, rows in levels:
+        table = candidates.table
+        places = {i: names.index(plan.name) for i, plan in enumerate(candidates.instance.repair_plans)}
+        by = pd.Series(-1, table.index) if dominated_by is None else dominated_by
+        left = np.ones(len(table), dtype=bool) if rows is None else table.index.isin(rows)
         tables.append(
             table.assign(
                 repair_plan=table["repair_plan"].map(places),
-                dominated_by=level.dominated_by.where(level.dominated_by < 0, level.dominated_by + first),
-                outbid=(level.dominated_by < 0) & ~left,
+                dominated_by=by.where(by < 0, by + first),
+                outbid=(by < 0) & ~left,
             )
         )
         first += len(table)
     return pd.concat(tables, ignore_index=True)
 
 
-def _zones_alike(problem: Problem) -> ZonesAlike | None:
+def _zones_alike(levels: list[_Level]) -> ZonesAlike | None:
     """The plan that a planner may prefer to one that builds identical zones differently to gain a little."""
-    outcome = problem.uniform()
-    if outcome is None:
+    found = [(outcome, level.problem) for level in levels if (outcome := level.problem.uniform()) is not None]
+    if not found:
         return None
+    outcome, problem = max(found, key=lambda pair: pair[0].score)
     decisions = problem.decisions(outcome.counts, outcome.option)
     return ZonesAlike(decisions=decisions, value=problem.objective_value(outcome.score))
 
@@ -306,31 +487,40 @@ def _greedy(levels: list[_Level], value: float) -> Greedy | None:
     return Greedy(decisions=decisions, value=reached, loss=abs(reached - value) / abs(value))
 
 
-def _failure(search: Search, instance: Instance, model: Model, keep: Keep | None) -> SpareoptError:
+def _failure(search: Search, asked: _Asked) -> SpareoptError:
     """Why there is no plan."""
     if search.infeasible:
-        return InfeasibleError(
-            _unreachable_target(search, instance, model, keep) or why_infeasible(search.problem.candidates)
-        )
+        return InfeasibleError(_why_infeasible(search.problem, asked, search.clock))
     if search.status == INTERRUPTED:
         return StoppedError("interrupted before any plan was found")
     if search.clock.limit is None:
         return LimitError("every plan tried breaks a limit, and the bound that is left does not prove that all do")
-    return LimitError(f"the time limit of {search.clock.limit:g} s was reached before any plan was found")
+    return LimitError(_used_up(search.clock))
 
 
-def _unreachable_target(search: Search, instance: Instance, model: Model, keep: Keep | None) -> str | None:
-    """For a goodput target, the best goodput that the other limits allow; None where they allow none."""
-    target = instance.objective.goodput_target
-    if target is None:
-        return None
-    try:
-        without = instance.model_copy(update={"objective": Objective(kind="goodput")})
-        best = solve(without, seed=search.seed, model=model, time_limit=search.clock.remaining(), keep=keep)
-    except SpareoptError:
-        return None
-    reach = f"within the other limits the best is {best.certificate.bound:,.1f}"
-    return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
+def _why_infeasible(problem: Problem, asked: _Asked, clock: Clock) -> str:
+    """Why no plan meets all limits: for a goodput target, the best goodput that the others allow, if any."""
+    target, alike = asked.instance.objective.goodput_target, asked.among == ZONES_ALIKE
+    if target is not None:
+        without = asked.instance.model_copy(update={"objective": Objective(kind="goodput")})
+        with suppress(SpareoptError):
+            best = solve(
+                without, seed=asked.seed, model=asked.model, time_limit=clock.remaining(), keep=asked.keep,
+                alike=asked.alike,
+            )  # fmt: skip
+            reach = f"within the other limits the best is {best.certificate.bound:,.1f}"
+            reach += ", with all zones of a class alike" if alike else ""
+            return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
+    return why_infeasible(problem.candidates) + (" by plans that build all zones of a class alike" if alike else "")
+
+
+def _evaluated(instance: Instance, decisions: Decisions, found: Outcome, model: Model) -> Evaluation:
+    """The plan found, scored by the evaluator.  Raises SolverError where that is another score, or breaks a limit."""
+    evaluation = evaluate(instance, decisions, model=model)
+    _check_agreement(found, evaluation.goodput, evaluation.cost_per_year)
+    if evaluation.violated:
+        raise SolverError(f"the plan found breaks its limit {evaluation.violated[0].limit}")
+    return evaluation
 
 
 def _check_agreement(best: Outcome, goodput: float, cost: float | None) -> None:

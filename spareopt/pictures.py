@@ -1,18 +1,16 @@
-"""What all pictures have in common: their style, their colours, the same bytes each time, and what they need.
+"""What all pictures have in common: their style, their colours, the same bytes each time.
 
-Matplotlib is an extra: this module can be imported without it.
+This module imports no matplotlib, which is slow to load.
 """
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NO_PICTURE = "No picture: matplotlib is not installed (pip install 'spareopt[figures]')."
 PALETTE = (
     "#56B4E9", "#E69F00", "#009E73", "#F0E442", "#CC79A7", "#0072B2", "#D55E00", "#999999",
     "#DDCC77", "#882255", "#44AA99", "#332288",
@@ -28,6 +26,7 @@ STYLE: Any = {
     "hatch.linewidth": 0.5,
     "svg.hashsalt": "spareopt",
     "svg.fonttype": "path",
+    "text.parse_math": False,  # two dollar signs are two amounts, no formula
 }
 LINES: Any = {"axes.spines.top": False, "axes.spines.right": False}
 """For what is read along its axes."""
@@ -35,12 +34,10 @@ GRID: Any = LINES | {"axes.grid": True, "grid.color": "#e5e7eb", "axes.axisbelow
 """The same, for what is read off a grid."""
 
 
-def can_draw() -> bool:
-    """Whether there will be pictures: they need matplotlib."""
-    return find_spec("matplotlib") is not None
-
-
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure as SVG without a date, or as PNG, by the name of the file."""
+    """Write a figure as SVG without a date, or as PNG, by the name of the file; the same bytes each time."""
+    import matplotlib as mpl  # noqa: PLC0415 - slow to load
+
     options: dict[str, Any] = {"metadata": {"Date": None}} if path.suffix == ".svg" else {"dpi": 150}
-    figure.savefig(path, **options)
+    with mpl.rc_context(STYLE):
+        figure.savefig(path, **options)

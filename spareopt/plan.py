@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, cached_property
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pandas as pd
 from pydantic import PrivateAttr
@@ -15,6 +17,9 @@ from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
 from spareopt.record import Frozen, Result
 
+if TYPE_CHECKING:
+    from spareopt.plots import PlanPlots
+
 ProofStatus = Literal["proven", "limit reached", "interrupted"]
 PROVEN: ProofStatus = "proven"
 LIMIT_REACHED: ProofStatus = "limit reached"
@@ -22,8 +27,13 @@ INTERRUPTED: ProofStatus = "interrupted"
 PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "pandas", "pydantic")
 
 
+Among = Literal["all plans", "plans with zones alike"]
+ALL_PLANS: Among = "all plans"
+ZONES_ALIKE: Among = "plans with zones alike"
+
+
 class Certificate(Frozen):
-    """How good the plan is at least: no plan of the instance is better than ``bound``.
+    """How good the plan is at least: no plan of the instance, or of those it is ``among``, is better than ``bound``.
 
     gap = |bound − value| / |value|, in the objective's own unit; maximising, bound ≥ value, minimising, bound ≤ value.
     """
@@ -41,6 +51,8 @@ class Certificate(Frozen):
     """How often the couplings were refined and the selection solved again."""
     plans_excluded: int
     """Plans scored exactly and cut off on the way to the proof."""
+    among: Among = ALL_PLANS
+    """Which plans the bound is of: all, or those that build all zones of a class alike; others may be better."""
 
 
 class ZonesAlike(Frozen):
@@ -89,10 +101,15 @@ class Provenance(Frozen):
 class Audit:
     """What stands behind a plan: every candidate and its fate, the last model, the solver's log."""
 
-    candidates: pd.DataFrame
+    make_table: Callable[[], pd.DataFrame]
     model: Any
     log: str
     seconds: dict[str, float]
+
+    @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """Every candidate and its fate; made when it is asked for, as few plans are asked."""
+        return self.make_table()
 
 
 class Plan(Result):
@@ -117,6 +134,18 @@ class Plan(Result):
     __hash__ = None  # type: ignore[assignment]
 
     @property
+    def plot(self) -> PlanPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import PlanPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return PlanPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import plan_html  # noqa: PLC0415 - it is downstream of every result
+
+        return plan_html(self)
+
+    @property
     def audit(self) -> Audit | None:
         """The audit of a plan solved in this process; None for one that was read back."""
         return self._audit
@@ -124,7 +153,12 @@ class Plan(Result):
 
 def versions() -> dict[str, str]:
     """The versions that a result depends on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | dict(_installed())
+
+
+@cache  # the metadata of a package is read from disk, and it does not change while a process runs
+def _installed() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version(name)) for name in PACKAGES)
 
 
 def provenance_of(instance: Instance, options: dict[str, Any], seed: int) -> Provenance:

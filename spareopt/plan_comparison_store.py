@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spareopt.change_pictures import draw_waterfall
 from spareopt.folders import read_result, write_folder
-from spareopt.pictures import can_draw
 from spareopt.plan_comparison import PlanComparison
 
 NAME = "plan_comparison.json"
 
 
 def write_plan_comparison(result: PlanComparison, folder: str | Path) -> Path:
-    """Write the comparison as JSON, its tables as CSV and, with matplotlib, a waterfall for each change that is split.
+    """Write the comparison as JSON, its tables as CSV and a waterfall for each change that is split.
 
     The folder appears complete or not at all.  Raises InputError where something stands there.
     """
@@ -23,12 +23,9 @@ def write_plan_comparison(result: PlanComparison, folder: str | Path) -> Path:
         result.changes_table().to_csv(whole / "changes.csv", index=False)
         result.fields_table().to_csv(whole / "fields.csv", index=False)
         result.causes_table().to_csv(whole / "causes.csv", index=False)
-        if can_draw():
-            from spareopt.change_pictures import draw_waterfall  # noqa: PLC0415
-
-            for number, change in enumerate(result.changes, 1):
-                if change.attribution is not None:
-                    draw_waterfall(change, whole / f"waterfall-{number}.svg")
+        for number, change in enumerate(result.changes, 1):
+            if change.attribution is not None:
+                draw_waterfall(change, whole / f"waterfall-{number}.svg")
 
     return write_folder(folder, fill)
 

@@ -7,7 +7,7 @@ an availability that is at least the plan's, until that of the plan itself is gi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -38,22 +38,35 @@ class PlanScores:
         names = [*PARTS, *MONEY]
         self._place = {name: i for i, name in enumerate(names)}
         money = [getattr(problem, name) for name in MONEY]
-        self._parts = np.column_stack([*(problem.column(name) for name in PARTS), *money, problem.terms.log_states])
+        self._columns: list[Array] = [*(problem.column(name) for name in PARTS), *money, *problem.terms.log_states.T]
         self._scale = problem.column("log_scale")
         self._log_up: dict[tuple[tuple[object, ...], ...], float] = {}
 
+    @cached_property
+    def _parts(self) -> Array:
+        return np.column_stack(self._columns)
+
     @property
     def bounds_only(self) -> bool:
-        """Whether :meth:`scores` are bounds until the availability is given."""
+        """Whether ``scores`` are bounds until the availability is given."""
         return self.problem.terms.pooled
 
     def start(self) -> tuple[Array, float]:
         """The totals and the scale of no zones at all."""
-        return np.zeros(self._parts.shape[1]), np.inf
+        return np.zeros(len(self._columns)), np.inf
 
     def added(self, totals: Array, scale: float, rows: Places, zones: int) -> tuple[Array, Array]:
         """The totals (a row each) and scales of a part of a plan with ``zones`` zones more of each candidate."""
         return totals + zones * self._parts[rows], np.minimum(scale, self._scale[rows])
+
+    def alone(self, rows: Places, zones: int) -> tuple[Places, Array, Array]:
+        """Those of the candidates that fit into the limits on what is bought and drawn as the only one of all zones.
+
+        Returns them with the totals (a row each) and scales of such plans.
+        """
+        fits = self._bought_within(lambda name: zones * self._columns[self._place[name]][rows])
+        rows = rows if fits.all() else rows[fits]
+        return rows, np.column_stack([zones * column[rows] for column in self._columns]), self._scale[rows]
 
     def part(self, totals: Array, name: str) -> Array:
         """One of the totals."""
@@ -61,58 +74,76 @@ class PlanScores:
 
     def scores(self, totals: Array, scale: Array, option: int, log_up: Array | None = None) -> Array:
         """The score of each plan, −∞ where it breaks a limit; ``log_up``: ln A of each, where zones share crews."""
+        return self.by_option(totals, scale, [option], log_up)[0]
+
+    def by_option(
+        self, totals: Array, scale: Array, options: Sequence[int], log_up: Array | None = None
+    ) -> list[Array]:
+        """As ``scores``, for several checkpoint plans: what they have in common is worked out once."""
         problem = self.problem
 
         def part(name: str) -> Array:
             return self.part(totals, name)
 
-        environment, scheme = problem.terms.environment, problem.schemes[option]
+        environment = problem.terms.environment
         states = totals[:, len(self._place) :]
         optimistic = self.bounds_only and log_up is None
         if log_up is None:
             start = problem.terms.site[0]
             log_up = start + states[:, 0] if environment.single else log_together(environment, states)
-        rate = problem.terms.site[1] + part("rate_per_h")
-        rates, place = np.unique(rate, return_inverse=True)
-        if environment.mixed:
-            log_eta = log_eta_by_state(scheme, rates, environment.multipliers)[place]
-            useful = log_together(environment, states + log_eta)
-        else:
-            useful = log_up + scheme.log_eta(rates)[place]
+        rates, place = np.unique(problem.terms.site[1] + part("rate_per_h"), return_inverse=True)
         with np.errstate(divide="ignore"):
             log_size = np.log(part("placed_gpus"))
-        log_goodput = log_size + scale + useful - environment.stops - part("planned_stops")
         # energy rises with the time the job runs: what is a bound on it from above makes no bound on the cost
         running = np.exp(log_up)
         least = 0.0 * running if optimistic else running
-        yearly = part("blocked_yearly_cost") + least * part("energy_cost") + problem.option_cost[option]
-        allowed = self._within_limits(totals, log_up, yearly, log_goodput) & (log_goodput > -np.inf)
-        if problem.goal == "value":
-            return np.where(allowed, log_goodput, -np.inf)
-        spread = part("spread_capital") + problem.option_total[option] - problem.option_cost[option]
-        if problem.goal == "cost":
-            return np.where(allowed, -(spread + yearly), -np.inf)
-        # goodput per cost rises with A although energy does, so that the bound on A makes one of the ratio
-        cost = spread + part("blocked_yearly_cost") + running * part("energy_cost") + problem.option_cost[option]
-        return np.where(allowed, log_goodput + np.log(HOURS_PER_YEAR / cost), -np.inf)
+        paid = part("blocked_yearly_cost") + least * part("energy_cost")
+        bought = self._bought_within(part)
+        found = []
+        for option in options:
+            scheme = problem.schemes[option]
+            if environment.mixed:
+                log_eta = log_eta_by_state(scheme, rates, environment.multipliers)[place]
+                useful = log_together(environment, states + log_eta)
+            else:
+                useful = log_up + scheme.log_eta(rates)[place]
+            log_goodput = log_size + scale + useful - environment.stops - part("planned_stops")
+            yearly = paid + problem.option_cost[option]
+            allowed = bought & self._within_limits(log_up, yearly, log_goodput) & (log_goodput > -np.inf)
+            if problem.goal == "value":
+                found.append(np.where(allowed, log_goodput, -np.inf))
+                continue
+            spread = part("spread_capital") + problem.option_total[option] - problem.option_cost[option]
+            if problem.goal == "cost":
+                found.append(np.where(allowed, -(spread + yearly), -np.inf))
+                continue
+            # goodput per cost rises with A although energy does, so that the bound on A makes one of the ratio
+            cost = spread + part("blocked_yearly_cost") + running * part("energy_cost") + problem.option_cost[option]
+            found.append(np.where(allowed, log_goodput + np.log(HOURS_PER_YEAR / cost), -np.inf))
+        return found
 
-    def _within_limits(self, totals: Array, log_up: Array, yearly: Array, log_goodput: Array) -> NDArray[np.bool_]:
+    def _within_limits(self, log_up: Array, yearly: Array, log_goodput: Array) -> NDArray[np.bool_]:
+        """Which plans meet the limits on what a plan costs and achieves."""
         instance = self.problem.candidates.instance
-        limits, working = instance.limits, self.part(totals, "working_gpus")
-        allowed = np.ones(len(totals), dtype=bool)
-        for cap in self.problem.capped:
-            value = cap.times * self.part(totals, cap.column) + cap.shared
-            allowed &= value <= cap.bound + rounding(cap.limit, cap.bound)
+        limits, target = instance.limits, instance.objective.goodput_target
+        allowed = np.ones(len(log_up), dtype=bool)
         if limits.yearly_cost is not None:
             allowed &= yearly <= limits.yearly_cost + rounding("yearly_cost", limits.yearly_cost)
-        fewest, floor = limits.working_gpus.minimum, limits.availability
-        target = instance.objective.goodput_target
-        if fewest is not None:
-            allowed &= working >= fewest - rounding("working_gpus.minimum", fewest)
-        if floor is not None:
-            allowed &= -np.expm1(log_up) <= 1.0 - floor + rounding("availability", floor)
+        if limits.availability is not None:
+            allowed &= -np.expm1(log_up) <= 1.0 - limits.availability + rounding("availability", limits.availability)
         if target is not None:
             allowed &= np.exp(log_goodput) >= target - rounding("goodput_target", target)
+        return allowed
+
+    def _bought_within(self, total: Callable[[str], Array]) -> NDArray[np.bool_]:
+        """Which plans meet the limits on what is bought and drawn, from the totals by their names."""
+        working = total("working_gpus")
+        allowed = np.ones(len(working), dtype=bool)
+        for cap in self.problem.capped:
+            allowed &= cap.times * total(cap.column) + cap.shared <= cap.bound + rounding(cap.limit, cap.bound)
+        fewest = self.problem.candidates.instance.limits.working_gpus.minimum
+        if fewest is not None:
+            allowed &= working >= fewest - rounding("working_gpus.minimum", fewest)
         return allowed
 
     @cached_property

@@ -64,7 +64,7 @@ class Problem:
     """Candidates that were kept, by position; ``rows`` leads back to the table.
 
     ``score`` is always maximised: ln goodput, minus cost per year, or ln (goodput hours per cost).  Where zones are
-    coupled (states of the environment, shared crews or shelf), :meth:`outcome` is exact and the terms of one zone each
+    coupled (states of the environment, shared crews or shelf), ``outcome`` is exact and the terms of one zone each
     that the MILP adds are over-estimates: a tilted Hölder bound, or each zone alone with all the crews and trays.
     """
 
@@ -347,8 +347,9 @@ class Problem:
 
 def build_problem(candidates: Candidates, dominated_by: pd.Series | None, schemes: list[RecoveryScheme]) -> Problem:
     """The problem of the candidates that nothing dominates, or of all (None); every zone class must have one."""
-    kept = np.ones(len(candidates.table), dtype=bool) if dominated_by is None else (dominated_by < 0).to_numpy()
-    rows = np.flatnonzero(kept)
-    table = candidates.table.iloc[rows].reset_index(drop=True)
+    rows, table = np.arange(len(candidates.table)), candidates.table
+    if dominated_by is not None:
+        rows = np.flatnonzero((dominated_by < 0).to_numpy())
+        table = table.iloc[rows].reset_index(drop=True)
     members = tuple(zone.count for zone in candidates.instance.zones)
     return Problem(candidates, schemes, rows, table["zone"].to_numpy(dtype=np.int64), members, table)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 PROGRESS_AFTER = 2.0  # s
 LINE_EVERY = 10.0
 """s between two plain lines of a run that moves on all the time."""
+COMPILING = "compiling the simulator, once on this machine: about half a minute"
 
 
 class StatusLine:
@@ -90,7 +91,7 @@ class ReplicationsLine(StatusLine):
     def show(self, progress: SimulationProgress) -> None:
         """Show how many replications are done, CETT so far, and how long the others will take."""
         if progress.compiling:
-            self.say("compiling the simulator, once on this machine: about half a minute", 0.0, at_once=True)
+            self.say(COMPILING, 0.0, at_once=True)
             return
         text = f"{progress.done:,} of {progress.asked:,} replications"
         if progress.cett is not None:
@@ -113,6 +114,24 @@ class SolvesLine(StatusLine):
         left = self.elapsed() / done * (total - done)
         text = f"{done} of {self._about}{total} solves done"
         self.say(text + (f", about {left:,.0f} s left" if done < total else ""), self.elapsed())
+
+
+class StepsLine(StatusLine):
+    """Where a run of several steps stands, of which one may be a simulation."""
+
+    def __init__(self) -> None:
+        super().__init__(LINE_EVERY)
+
+    def show(self, step: str) -> None:
+        """Show which step comes next."""
+        self.say(step, self.elapsed())
+
+    def simulation(self, progress: SimulationProgress) -> None:
+        """Show where the simulation stands: that the simulator is compiled first is told at once."""
+        if progress.compiling:
+            self.say(COMPILING, self.elapsed(), at_once=True)
+            return
+        self.say(f"simulation: {progress.done:,} of {progress.asked:,} replications", self.elapsed())
 
 
 class CellsLine(StatusLine):

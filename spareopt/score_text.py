@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
+
 from rich.table import Table
 
 from spareopt import units
@@ -23,6 +26,8 @@ LOSS_NAMES = {
     "detection_and_restart": "detection and restart",
     "lost_work": "lost work",
 }
+OPTIONAL_LOSSES = ("planned_stops", "group_stalls")
+"""Losses that only some instances can have: left out where they are 0."""
 LIMIT_NAMES = {
     "it_power": "IT power",
     "working_gpus.minimum": "working GPUs",
@@ -35,16 +40,35 @@ SENSES = {"<=": "at most", ">=": "at least"}
 def decisions_table(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> Table:
     """What to buy and how to run it, a row per zone choice; a class that is split has its rows together."""
     stranding = instance.placement_group is not None or any(zone.stranded_blocks for zone in evaluation.zones)
+    order = [zone.name for zone in instance.zones]
+    headers, rows = decision_rows(decisions, evaluation, stranding=stranding, order=order)
+    table = plain_table(*headers, left=("zone", "design", "repair plan"))
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def decision_rows(
+    decisions: Decisions, evaluation: Evaluation, *, stranding: bool | None = None, order: Sequence[str] = ()
+) -> tuple[list[str], list[list[str]]]:
+    """Heads and cells of what to buy and how to run it, a row per zone choice; a class that is split is together.
+
+    ``stranding``: whether to tell of stranded blocks; left out, where there are any.  ``order`` of the zone classes;
+    left out, that of the decisions.
+    """
+    if stranding is None:
+        stranding = any(zone.stranded_blocks for zone in evaluation.zones)
     headers = ["zone", "zones", "design", "racks\nper zone", "I: spare\ntrays/block", "R: spare\nblocks/zone"]
     headers += ["of them\nstranded"] if stranding else []
-    table = plain_table(*headers, "repair plan", "GPU\nlimit", left=("zone", "design", "repair plan"))
-    number = {zone.name: zone.count for zone in instance.zones}
-    order = list(number)
-    rows = sorted(
-        zip(decisions.zones, evaluation.zones, strict=True), key=lambda row: (order.index(row[0].zone), -row[0].count)
+    number = Counter[str]()
+    for choice in decisions.zones:
+        number[choice.zone] += choice.count
+    place = {zone: i for i, zone in enumerate(order or number)}
+    pairs = sorted(
+        zip(decisions.zones, evaluation.zones, strict=True), key=lambda pair: (place[pair[0].zone], -pair[0].count)
     )
-    above = ""
-    for choice, zone in rows:
+    rows, above = [], ""
+    for choice, zone in pairs:
         of = (
             f"{choice.count:,}"
             if choice.count == number[choice.zone]
@@ -53,12 +77,12 @@ def decisions_table(decisions: Decisions, evaluation: Evaluation, instance: Inst
         name = choice.zone if choice.zone != above else ""
         above = choice.zone
         stranded = [f"{zone.stranded_blocks:,}"] if stranding else []
-        table.add_row(
+        rows.append([
             name, of, choice.design, f"{choice.racks:,}", f"{choice.intra_block_spares:,}",
             f"{choice.inter_block_spares:,}", *stranded, ", ".join([choice.repair_plan, *repair_words(choice)]),
             limit_words(choice),
-        )  # fmt: skip
-    return table
+        ])  # fmt: skip
+    return [*headers, "repair plan", "GPU\nlimit"], rows
 
 
 def score_table(decisions: Decisions, evaluation: Evaluation, instance: Instance) -> Table:
@@ -136,7 +160,7 @@ def losses_bars(evaluation: Evaluation) -> Table:
     table = plain_table("share of GPU-hours", " ", "GPUs", "", left=("share of GPU-hours", ""))
     for name, words in LOSS_NAMES.items():
         share = evaluation.losses[name]
-        if share == 0 and name in ("planned_stops", "group_stalls"):
+        if share == 0 and name in OPTIONAL_LOSSES:
             continue
         table.add_row(words, hundredths(share), f"{share * evaluation.gpus:,.0f}", bar(share))
     table.add_row("sum", hundredths(sum(evaluation.losses.values())), f"{evaluation.gpus:,}", "")

@@ -144,7 +144,7 @@ def _labels(axis: SweptAxis) -> list[str]:
     return short if len(set(short)) == len(short) else list(axis.values)
 
 
-def _axis_texts(sweep: Sweep, place: int) -> list[str]:
+def axis_texts(sweep: Sweep, place: int) -> list[str]:
     """The values of an axis in words; with what multiples come to where one path has them at every point alike."""
     axis = sweep.axes[place]
     labels = _labels(axis)
@@ -191,7 +191,7 @@ def _rows(sweep: Sweep, moving: Texts) -> list[object]:
     columns: list[tuple[str, bool, list[str]]] = []  # title, whether to the left, texts
     first = 0
     for place, axis in enumerate(sweep.axes):
-        words = dict(zip(axis.values, _axis_texts(sweep, place), strict=True))
+        words = dict(zip(axis.values, axis_texts(sweep, place), strict=True))
         title = "\nwith ".join(path.replace(".", ".\n", 1) for path in axis.paths)
         columns.append((title, True, [words[point.inputs[first].given] for point in points]))
         first += len(axis.paths)
@@ -225,12 +225,12 @@ def _rows(sweep: Sweep, moving: Texts) -> list[object]:
 def _grids(sweep: Sweep, moving: Texts) -> list[object]:
     """The objective, then each decision that changes, one axis down and one across."""
     down, across = (0, 1) if len(sweep.axes[1].values) <= len(sweep.axes[0].values) else (1, 0)
-    rows, columns = _axis_texts(sweep, down), _labels(sweep.axes[across])
+    rows, columns = axis_texts(sweep, down), _labels(sweep.axes[across])
     count = len(sweep.axes[1].values)
     shown = {_objective_name(sweep): [_objective(sweep, point) for point in sweep.points]}
     shown |= {name: [value or NO_PLAN for value in moving[name]] for name in list(moving)[:MOST_GRIDS]}
     head = f"Down: {_axis_name(sweep.axes[down])}; across: {_axis_name(sweep.axes[across])}"
-    parts: list[object] = [prose(f"{head} ({', '.join(_axis_texts(sweep, across))})."), ""]
+    parts: list[object] = [prose(f"{head} ({', '.join(axis_texts(sweep, across))})."), ""]
     for name, values in shown.items():
         cells = [
             [values[r * count + c if down == 0 else c * count + r] for c in range(len(columns))]

@@ -1,7 +1,7 @@
 """The cluster as a directed graph: site, zones, fault domains, racks, blocks, trays; edges say what takes what down.
 
 Identical children are one node with a ``count`` on the edge, so that 100,000 GPUs stay a dozen nodes;
-:func:`expand` gives every unit its own node.  What a fault costs is read from the graph: the GPUs below a node are
+``expand`` gives every unit its own node.  What a fault costs is read from the graph: the GPUs below a node are
 its blast radius, the product of counts above it the number of its units, and units times rate its share of the
 interruptions.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import count as counter
 from typing import Any, Literal
 
@@ -157,7 +157,7 @@ def units(graph: nx.DiGraph) -> dict[str, int]:
 
 
 def expand(graph: nx.DiGraph) -> nx.DiGraph:
-    """The same site with a node for every single unit; its size is the sum of :func:`units`."""
+    """The same site with a node for every single unit; its size is the sum of ``units``."""
     result = nx.DiGraph(**graph.graph)
 
     def add(node: str, name: str) -> None:
@@ -188,8 +188,13 @@ class FaultUnit:
 
     def faults(self, mttr: float) -> tuple[float, float]:
         """Faults of a unit per hour while it is up, and P(it is down), for the mean time to repair (a feed of) it."""
-        rate, mttr = equivalent_unit(self.rate, mttr, *self.feeds) if self.feeds != (1, 1) else (self.rate, mttr)
-        return rate, float(unavailability(rate, mttr))
+        return _faults(self.rate, mttr, self.feeds)
+
+
+@lru_cache(maxsize=4096)  # it is the same for every number of racks and of spares
+def _faults(rate: float, mttr: float, feeds: tuple[int, int]) -> tuple[float, float]:
+    rate, mttr = equivalent_unit(rate, mttr, *feeds) if feeds != (1, 1) else (rate, mttr)
+    return rate, float(unavailability(rate, mttr))
 
 
 @dataclass(frozen=True)

@@ -421,7 +421,6 @@ def test_bad_options_are_refused_before_anything_is_written(files: Path, more: l
 
 def test_the_picture_is_drawn(everything: Calibration, tmp_path: Path) -> None:
     """Proves that the report has its picture, the same bytes each time, with all four panels."""
-    pytest.importorskip("matplotlib")
     first = spareopt.write_calibration(everything, tmp_path / "one") / "calibration.svg"
     second = spareopt.write_calibration(everything, tmp_path / "two") / "calibration.svg"
     assert first.read_bytes() == second.read_bytes() and first.read_text(encoding="utf-8").count('id="axes_') == 4

@@ -148,13 +148,14 @@ def test_solve_json_is_the_plan_and_nothing_else() -> None:
 
 def test_options_reach_the_optimiser() -> None:
     """Proves that model, gap, seed and time limit are not dropped on the way."""
-    options = ["--model", "first-order", "--gap", "0.01", "--seed", "7", "--time-limit", "50"]
+    options = ["--model", "first-order", "--gap", "0.01", "--seed", "7", "--time-limit", "50", "--alike"]
     plan = json.loads(run("solve", "academic-1k", "--json", *options).stdout)
     assert plan["provenance"]["options"] == {
         "gap": 0.01,
         "time_limit_s": 50.0,
         "model": "first-order",
         "coarse": False,
+        "alike": True,
     }
     assert (plan["provenance"]["seed"], plan["evaluation"]["model"]) == (7, "first-order")
 

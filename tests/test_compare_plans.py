@@ -597,7 +597,6 @@ def test_an_interrupted_comparison_is_printed_without_causes(
 
 def test_a_waterfall_is_the_same_each_time(folders: list[Path], tmp_path: Path) -> None:
     """Proves that a change that is split has its picture, of the same bytes."""
-    pytest.importorskip("matplotlib")
     result = compare_plans(folders[:2])
     once, again = (spareopt.write_plan_comparison(result, tmp_path / name) for name in ("once", "again"))
     assert (once / "waterfall-1.svg").read_bytes() == (again / "waterfall-1.svg").read_bytes()

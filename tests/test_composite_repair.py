@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import pytest
 
 import spareopt
@@ -103,7 +104,7 @@ def test_figures_are_small_dateless_and_on_the_page(name: str) -> None:
 
 def test_the_same_numbers_make_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that a figure drawn twice is the same file."""
-    pytest.importorskip("matplotlib", reason="matplotlib is not installed: pip install 'spareopt[figures]'").use("Agg")
+    matplotlib.use("Agg")
     monkeypatch.syspath_prepend(FIGURES)
     curves = [[script.measure(share, busiest, replications=2) for share in (0.3, 0.9)] for busiest in script.BUSIEST]
     files = [tmp_path / "one.svg", tmp_path / "two.svg"]

@@ -92,11 +92,11 @@ def test_no_plan_of_gb200_is_missing_in_a_sample(gb200: tuple[Instance, Plan]) -
 @pytest.mark.parametrize("within", [0.001, 0.01, 0.05])
 def test_gb200_against_every_candidate(gb200: tuple[Instance, Plan], within: float) -> None:
     """Proves that no dominated, no cut plan is missing: each candidate is scored on its own by Problem.outcome."""
-    from spareopt.near import _Clock, _levels  # noqa: PLC0415
+    from spareopt.enumerated import Steps, enumerated_levels  # noqa: PLC0415
 
     instance, _ = gb200
     near = spareopt.near_optimal(instance, within, most=100_000)
-    (level,) = _levels(instance, True, "exact", _Clock(None, lambda _: None))
+    (level,) = enumerated_levels(instance, True, "exact", Steps(None, lambda _: None))
     problem = level.problem
     outcomes = [problem.outcome({c: 4}, o) for c in range(len(problem.rows)) for o in range(len(problem.schemes))]
     values = sorted((o.goodput for o in outcomes if o.feasible), reverse=True)
@@ -157,7 +157,7 @@ def test_an_effort_that_ends_leaves_what_is_true(monkeypatch: pytest.MonkeyPatch
 
     Held against the same three different zones without an end to the effort.
     """
-    monkeypatch.setattr("spareopt.near.LEAST_STEPS", 0)
+    monkeypatch.setattr("spareopt.enumerated.LEAST_STEPS", 0)
     kept = 0
     for seed in range(12):
         instance = spareopt.read_instance(different_zones(seed, "goodput"))

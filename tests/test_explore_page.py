@@ -70,8 +70,8 @@ def test_a_moved_cap_gives_a_new_proven_plan_that_the_command_line_finds_too(
 
     A tighter yearly cost gives a new proven plan; kept, written and downloaded it is the same scenario, which the
     command line solves to the value shown.  A cap that can't be met says so and leads back to a plan.  Another tab
-    knows nothing of it.  No script fails, nothing but this machine is asked, a narrow window does not scroll sideways,
-    and Ctrl-C ends the command with code 0.
+    knows nothing of it.  No script fails, nothing but this machine is asked, a narrow window does not scroll
+    sideways, and Ctrl-C ends the command with code 0.
     """
     page = browser_page.page
     page.goto(served.url)

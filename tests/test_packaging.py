@@ -66,6 +66,7 @@ def test_wheel_holds_every_module_and_instance(wheel: Path) -> None:
     """
     package = ROOT / "spareopt"
     expected = {f"spareopt/{path.relative_to(package)}" for path in package.rglob("*.py")} | {"spareopt/py.typed"}
+    expected |= {f"spareopt/reports/templates/{path.name}" for path in (package / "reports" / "templates").iterdir()}
     for folder in ("formulations", "instances"):
         paths = [path for pattern in ("*.py", "*.yaml") for path in (ROOT / folder).glob(pattern)]
         expected |= {f"spareopt/{folder}/{path.name}" for path in paths}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.figure_scripts import FIGURES, ROOT, figure_script
 
 script = figure_script("zones")
@@ -29,6 +27,5 @@ def test_what_the_page_claims_was_measured() -> None:
 
 def test_the_figure_is_drawn_from_the_rows() -> None:
     """Proves that the page shows the figure, and how to draw it again."""
-    pytest.importorskip("matplotlib")
     assert "(figures/zones.svg)" in PAGE and "\npython docs/figures/zones.py" in PAGE
     assert (FIGURES / "zones.svg").stat().st_size < 150_000

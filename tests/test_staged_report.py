@@ -173,7 +173,6 @@ def test_the_same_question_gives_the_same_bytes(tmp_path: Path) -> None:
 
 def test_the_picture_is_drawn_with_all_its_levels(tmp_path: Path) -> None:
     """Proves that the picture can be drawn as it is written, with targets and limits, and without any budget."""
-    pytest.importorskip("matplotlib")
     from spareopt.staging.picture import draw_staged  # noqa: PLC0415
 
     for objective in OBJECTIVES:

@@ -17,7 +17,7 @@ KINDS_DRAWN = 3  # of repair times and months
 
 def draw_calibration(result: Calibration, path: Path) -> None:
     """Four panels: rates with intervals, survival of repairs with the fit, counts per unit, rate by month."""
-    import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
+    import matplotlib as mpl  # noqa: PLC0415 - slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     with mpl.rc_context(STYLE | GRID):

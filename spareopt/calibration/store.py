@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from spareopt.calibration.pictures import draw_calibration
 from spareopt.calibration.result import Calibration
 from spareopt.folders import read_result, write_folder
-from spareopt.pictures import can_draw
 
 CALIBRATION = "calibration.json"
 
 
 def write_calibration(result: Calibration, folder: str | Path) -> Path:
-    """Write a calibration as JSON, its tables as CSV and, where matplotlib is installed, its picture as SVG.
+    """Write a calibration as JSON, its tables as CSV and, its picture as SVG.
 
     The folder appears complete or not at all.  Raises InputError where something stands there.
     """
@@ -23,10 +23,7 @@ def write_calibration(result: Calibration, folder: str | Path) -> Path:
         result.classes_table().to_csv(whole / "classes.csv", index=False)
         result.repairs_table().to_csv(whole / "repairs.csv", index=False)
         result.exclusions_table().to_csv(whole / "exclusions.csv", index=False)
-        if can_draw():
-            from spareopt.calibration.pictures import draw_calibration  # noqa: PLC0415
-
-            draw_calibration(result, whole / "calibration.svg")
+        draw_calibration(result, whole / "calibration.svg")
 
     return write_folder(folder, fill)
 

@@ -55,7 +55,7 @@ def headline(reply: Reply, levers: Sequence[Lever]) -> str:
         proof = proof_words(c.status, c.gap)
         text = f"{value_words(plan)}{scale_text(c.objective, plan.evaluation)}, {proof}"
         kind = "proven" if c.status == PROVEN else "unproven"
-        return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap)])
+        return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap, c.among)])
     if answer.status == "infeasible":
         lines = [what, answer.why.rstrip(".") + "."]
         if reply.explaining:

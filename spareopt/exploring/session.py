@@ -37,7 +37,7 @@ class Exploration:
 class Session:
     """The state of a tab.  ``reply`` belongs to the levers as they stand: it is None until they are answered.
 
-    ``on_reply`` is told the number of a question and its reply from another thread, and hands them to :meth:`told`.
+    ``on_reply`` is told the number of a question and its reply from another thread, and hands them to ``told``.
     """
 
     def __init__(self, exploration: Exploration, on_reply: Callable[[int, Reply], None]) -> None:

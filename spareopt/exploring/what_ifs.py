@@ -87,7 +87,7 @@ def typed_again(given: str, instance: Instance, changes: Changes) -> str:
 
 
 def as_overlay(kept: Iterable[KeptWhatIf], given: str, instance: Instance) -> Overlay:
-    """The what-ifs as an overlay that holds a scenario for each; to be solved as :func:`solved_by` says.
+    """The what-ifs as an overlay that holds a scenario for each; to be solved as ``solved_by`` says.
 
     Each scenario has the ``--set`` options of ``given`` too: those typed beside a scenario are applied after it.
     Raises InputError where there is none.

@@ -52,14 +52,14 @@ def zone_shortfall(blocks: ArrayLike, spares: ArrayLike, block_unavailability: A
 
 def _binomial_tail(number: ArrayLike, spares: ArrayLike, probability: ArrayLike) -> Array:
     counts, spare = np.asarray(number, dtype=np.int64), np.asarray(spares, dtype=np.int64)
-    if np.any(counts < 0) or np.any(spare < 0):
+    if (counts < 0).any() or (spare < 0).any():
         raise ValueError("numbers of units and of spares must not be negative")
     return np.asarray(bdtrc(spare, counts, _probabilities(probability)), dtype=np.float64)
 
 
 def _probabilities(values: ArrayLike) -> Array:
     array = np.asarray(values, dtype=np.float64)
-    if np.any((array < 0) | (array > 1)):
+    if ((array < 0) | (array > 1)).any():
         raise ValueError("an unavailability must be between 0 and 1")
     return array
 

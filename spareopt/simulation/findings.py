@@ -13,6 +13,7 @@ from spareopt.simulation.score import agreement, crew_use, score
 from spareopt.simulation.spread import (
     blocked_episodes,
     interruptions,
+    quarter_course,
     quarter_goodput,
     quarters,
     replication_rows,
@@ -56,6 +57,7 @@ def result_of(measured: Measured, status: Status, lost: Sequence[int]) -> Simula
         target=None
         if options.target is None
         else quarter_target(quarter_goodput(measured), options.target, options.confidence),
+        quarter_course=quarter_course(measured),
     )
 
 

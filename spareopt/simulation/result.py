@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import pandas as pd
 
@@ -11,6 +11,9 @@ from spareopt.evaluation import Evaluation
 from spareopt.record import Frozen, Result
 from spareopt.simulation.runs import By, Status
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
+
+if TYPE_CHECKING:
+    from spareopt.plots import SimulationPlots
 
 
 class SimulationOptions(Frozen):
@@ -57,6 +60,23 @@ class Quarters(Frozen):
     p95: float | None
     reason: str | None
     """Why there are no quarters, where there are none."""
+
+
+class QuarterCourse(Frozen):
+    """Goodput since the beginning of a quarter, over the time that has passed of it, baseline GPUs, at one moment.
+
+    Over all quarters of all replications.
+    """
+
+    end_h: float
+    """Time since the beginning of the quarter, h."""
+    mean: float
+    p5: float
+    """5 % of the quarters have less so far."""
+    p25: float
+    p50: float
+    p75: float
+    p95: float
 
 
 class Reached(Frozen):
@@ -216,6 +236,20 @@ class Simulation(Result):
     versions: dict[str, str]
     target: QuarterTarget | None = None
     """None where no target was asked."""
+    quarter_course: tuple[QuarterCourse, ...] = ()
+    """Empty where there are no whole quarters, and in results of versions that did not record it."""
+
+    @property
+    def plot(self) -> SimulationPlots:
+        """Its pictures as methods that return matplotlib axes."""
+        from spareopt.plots import SimulationPlots  # noqa: PLC0415 - it is downstream of every result
+
+        return SimulationPlots(self)
+
+    def _repr_html_(self) -> str:
+        from spareopt.notebook import simulation_html  # noqa: PLC0415 - it is downstream of every result
+
+        return simulation_html(self)
 
     def replications_table(self) -> pd.DataFrame:
         """A row per replication."""
@@ -225,6 +259,11 @@ class Simulation(Result):
     def usable_blocks_table(self) -> pd.DataFrame:
         """Usable blocks over time: a row per bin."""
         return pd.DataFrame([row.model_dump() for row in self.usable_blocks], columns=list(UsableBlocks.model_fields))
+
+    def quarter_course_table(self) -> pd.DataFrame:
+        """A row per week or quarter of the course of a quarter: the goodput so far, baseline GPUs."""
+        rows = [row.model_dump() for row in self.quarter_course]
+        return pd.DataFrame(rows, columns=list(QuarterCourse.model_fields))
 
     def quarters_table(self) -> pd.DataFrame:
         """A row per quarter of each replication, with its goodput in baseline GPUs."""

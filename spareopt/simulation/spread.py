@@ -18,6 +18,7 @@ from spareopt.simulation.outcome import (
 from spareopt.simulation.result import (
     BlockedEpisodes,
     Interruptions,
+    QuarterCourse,
     Quarters,
     Replication,
     UnusableBlocks,
@@ -54,6 +55,29 @@ def quarters(m: Measured) -> Quarters:
     p5, p50, p95 = (stats.quantile(values, share) for share in (0.05, 0.5, 0.95))
     mean = m.ratio([sum(values) for values in quarters], [float(len(values)) for values in quarters])
     return Quarters(number=len(values), mean=mean, p5=p5, p50=p50, p95=p95, reason=None)
+
+
+def quarter_course(m: Measured) -> tuple[QuarterCourse, ...]:
+    """The goodput so far at the end of each bin of a quarter, over all whole quarters of all replications."""
+    _, _, parts = bins_of(m.options.years)
+    if parts is None:
+        return ()
+    pieces = []
+    for outcome in m.outcomes:
+        whole = int(outcome.hours / QUARTER + 1e-9)
+        useful = outcome.ledger[: whole * parts + 1, LEDGER.index("useful")]
+        begins = np.repeat(useful[: whole * parts : parts], parts).reshape(whole, parts)
+        pieces.append(useful[1 : whole * parts + 1].reshape(whole, parts) - begins)
+    so_far = np.concatenate(pieces)
+    if len(so_far) == 0:
+        return ()
+    rows = []
+    for i in range(parts):
+        end = QUARTER * (i + 1) / parts
+        values = m.exact.working_gpus * m.exact.scale * so_far[:, i] / end
+        p5, p25, p50, p75, p95 = (stats.quantile(values, share) for share in (0.05, 0.25, 0.5, 0.75, 0.95))
+        rows.append(QuarterCourse(end_h=end, mean=float(values.mean()), p5=p5, p25=p25, p50=p50, p75=p75, p95=p95))
+    return tuple(rows)
 
 
 def blocked_episodes(m: Measured) -> BlockedEpisodes:

@@ -20,7 +20,7 @@ MOST_LABELS = 8
 
 def draw_staged(plan: StagedPlan, instance: Instance, path: Path) -> None:
     """Four pictures over the quarters: racks by age, goodput beside working GPUs, money, and power with its limit."""
-    import matplotlib as mpl  # noqa: PLC0415 - an extra, and slow to load
+    import matplotlib as mpl  # noqa: PLC0415 - slow to load
     from matplotlib.figure import Figure  # noqa: PLC0415
 
     horizon = instance.horizon

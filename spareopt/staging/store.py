@@ -11,7 +11,6 @@ from spareopt.evaluation import Evaluation
 from spareopt.folders import read_result
 from spareopt.instance import Instance
 from spareopt.manifest import manifest_of_plan, write_run
-from spareopt.pictures import can_draw
 from spareopt.staging.picture import draw_staged
 from spareopt.staging.plan import StagedPlan
 from spareopt.store import read_with_instance, write_model
@@ -22,8 +21,7 @@ STAGED, PICTURE = "staged.json", "quarters.svg"
 def write_staged(plan: StagedPlan, instance: Instance, folder: str | Path) -> Path:
     """Write the folder of a staged plan; it appears complete or not at all.
 
-    The picture needs matplotlib and is left out without it; the model and the log are those of a plan solved in this
-    process.  Raises InputError where something stands there.
+    The model and the log are those of a plan solved in this process.  Raises InputError where something stands there.
     """
     certificate = plan.certificate
     manifest = manifest_of_plan("staged", STAGED, plan.provenance, certificate, f"staged {certificate.objective}")
@@ -38,8 +36,7 @@ def _write_files(plan: StagedPlan, instance: Instance, folder: Path) -> None:
     purchases_table(plan, instance).to_csv(folder / "purchases.csv", index=False)
     losses_table(plan).to_csv(folder / "losses.csv", index=False)
     limits_table(plan).to_csv(folder / "limits.csv", index=False)
-    if can_draw():
-        draw_staged(plan, instance, folder / PICTURE)
+    draw_staged(plan, instance, folder / PICTURE)
     if plan.audit is not None:
         write_model(plan.audit.model, plan.audit.log, folder)
 

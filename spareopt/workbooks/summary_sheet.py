@@ -7,18 +7,15 @@ from collections.abc import Mapping
 from openpyxl.styles import Alignment, PatternFill
 
 from spareopt import units
-from spareopt.decision_words import choices_words
+from spareopt.answer_text import answer_sentences
 from spareopt.instance import Instance
-from spareopt.plan import PROVEN, Plan
-from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
+from spareopt.plan import ALL_PLANS, Plan
 from spareopt.workbooks.book import ANY, FINE, LEGEND, MONEY, TENTHS, WHOLE, Book, new_book
 from spareopt.workbooks.inputs_sheet import FIRST
 from spareopt.workbooks.inputs_sheet import SHEET as INPUTS
 from spareopt.workbooks.record_sheet import SHEET as RECORD
 
 SHEET = "Summary"
-MOST_WORDS = 300
-"""Letters of the decisions in the summary; more of them are told by their sheet."""
 WIDTHS = (40, 22, 26, 22, 46)
 
 
@@ -43,13 +40,13 @@ def write_summary(
     """Fill the sheet; ``inputs`` is the number of rows on the sheet of inputs, ``source`` what to solve again."""
     sheet, e = book.workbook[SHEET], plan.evaluation
     row = 3
-    for sentence in _sentences(plan, instance):
+    for sentence in answer_sentences(plan, "as on the sheet Decisions", "see Method on the sheet Sources"):
         book.text(sheet, row, 1, sentence, "wrapped")
         sheet.merge_cells(start_row=row, start_column=1, end_row=row, end_column=len(WIDTHS))
         sheet.row_dimensions[row].height = 15 * (1 + len(sentence) // 140)
         row += 1
     row += 1
-    _write_state(book, row, source, inputs)
+    _write_state(book, row, source, inputs, "" if plan.certificate.among == ALL_PLANS else " --alike")
     row += 3
     book.header(sheet, row, ("", "now", "unit", "as solved", "follows Inputs?"), freeze=False)
     symbol = units.CURRENCIES[e.currency]
@@ -97,39 +94,13 @@ def write_summary(
         book.text(sheet, row + 1, 2, words)
 
 
-def _sentences(plan: Plan, instance: Instance) -> list[str]:
-    """What to build, what it gives, how sure that is."""
-    e, c = plan.evaluation, plan.certificate
-    words = choices_words(plan.decisions.zones)
-    if len(words) > MOST_WORDS:
-        words = f"{sum(choice.count for choice in plan.decisions.zones)} zones as on the sheet Decisions"
-    built = f"Build {words}; checkpoint plan {plan.decisions.checkpoint_plan}."
-    gives = f"It gives {e.goodput:,.1f} baseline GPUs of goodput ({e.goodput_scale:.4f} per GPU)"
-    costs = [] if e.capital is None else [f"{units.show(e.capital, units.MONEY, e.currency)} of capital"]
-    if e.cost_per_year is not None:
-        costs.append(f"{units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency)} in all")
-    gives += f" for {' and '.join(costs)}." if costs else "."
-    bound = objective_number(c.objective, c.bound, e.currency)
-    claim = {"goodput": "no plan has more than", "cost": "no plan costs less than"}.get(
-        c.objective, "no plan gives more than"
-    )
-    value = objective_text(c.objective, c.value, e.currency)
-    proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    sure = f"{proof}: it has {value}, and {claim} {bound} (gap {percent(c.gap)})."
-    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap)])]
-    told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
-    if any("approximation" in method for method in e.method.values()):
-        told.append("Some of it is approximated: see Method on the sheet Sources.")
-    return told
-
-
-def _write_state(book: Book, row: int, source: str, inputs: int) -> None:
+def _write_state(book: Book, row: int, source: str, inputs: int, alike: str) -> None:
     """How many inputs were changed, what to do then, and whether the formulas still find their inputs."""
     sheet, last = book.workbook[SHEET], FIRST + inputs - 1
     book.text(sheet, row, 1, "inputs changed since it was solved")
     count = f'COUNTIF({INPUTS}!$E${FIRST}:$E${last},"changed")'
     book.formula(sheet, row, 2, count, 0, WHOLE)
-    again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx"
+    again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx{alike}"
     moved = '"ROWS OF INPUTS WERE MOVED OR INSERTED: undo it, or formulas may read the wrong ones"'
     same = f"SUMPRODUCT(({INPUTS}!$A${FIRST}:$A${last}={RECORD}!$A${FIRST}:$A${last})*1)={inputs}"
     state = (
@@ -158,6 +129,7 @@ def _write_certificate(book: Book, plan: Plan, row: int) -> int:
         ("gap", c.gap, "share of the value", "0.0E+00"),
         ("gap asked", c.gap_asked, "share of the value", "0.0E+00"),
         ("model", c.model, "", ANY),
+        ("gap and bound are of", c.among, "", ANY),
     ]
     for words, value, unit, shown in lines:
         row += 1

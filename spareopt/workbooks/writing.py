@@ -8,7 +8,6 @@ from typing import Any
 from spareopt.errors import Fault, InputError
 from spareopt.folders import write_new_file
 from spareopt.instance import Instance
-from spareopt.overrides import meeting
 from spareopt.plan import Plan
 from spareopt.workbooks.comments import Comments, read_comments
 from spareopt.workbooks.decisions_sheet import taken_choices, write_decisions
@@ -18,6 +17,7 @@ from spareopt.workbooks.limits_sheet import write_limits
 from spareopt.workbooks.losses_sheet import write_losses
 from spareopt.workbooks.money_sheet import write_money
 from spareopt.workbooks.names import check_workbook_name
+from spareopt.workbooks.notes import input_notes
 from spareopt.workbooks.origin import Origin, differs, origin_of
 from spareopt.workbooks.power_sheet import write_power
 from spareopt.workbooks.record_sheet import write_record
@@ -40,7 +40,7 @@ def write_workbook(plan: Plan, instance: Instance, path: str | Path, source: str
 
 
 def workbook_of(plan: Plan, instance: Instance, source: str | Path | None = None) -> bytes:
-    """The bytes of the workbook; see :func:`write_workbook`."""
+    """The bytes of the workbook; see ``write_workbook``."""
     if plan.provenance.input_hash != instance.input_hash():
         message = (
             f"the plan was made from other inputs (hash {plan.provenance.input_hash[:12]}…) than this instance's "
@@ -51,7 +51,7 @@ def workbook_of(plan: Plan, instance: Instance, source: str | Path | None = None
     comments = Comments((), {}) if source is None else read_comments(source)
     rows, taken = input_rows(instance), taken_choices(plan, instance)
     book = start(instance)
-    inputs = write_inputs(book, instance, rows, _notes(rows, origin, comments, plan.provenance.applied))
+    inputs = write_inputs(book, instance, rows, input_notes(rows, origin, comments, plan.provenance.applied))
     sums = write_decisions(book, plan, taken, inputs)
     write_losses(book, instance.name, plan.evaluation)
     power = write_power(book, plan, instance, taken, inputs)
@@ -63,29 +63,6 @@ def workbook_of(plan: Plan, instance: Instance, source: str | Path | None = None
     write_record(book, _facts(plan, origin, rows))
     book.put_in_order(ORDER)
     return workbook_bytes(book.workbook, book.values)
-
-
-def _notes(rows: list[InputRow], origin: Origin, comments: Comments, applied: tuple[str, ...]) -> dict[str, str]:
-    """What is known of the source of each input: its comment in the file, or what changed it."""
-    said = {tuple(map(str, keys)): text for keys, text in comments.fields.items()}
-    base = {} if origin.base is None else {row.path: row for row in input_rows(origin.base)}
-    notes = {}
-    for row in rows:
-        if differs(base, row):
-            notes[row.path] = _changed_by(row.path, applied, None if origin.base is None else origin.name)
-        else:
-            notes[row.path] = said.get(tuple(map(str, base[row.path].keys)), "")
-    return {path: note for path, note in notes.items() if note}
-
-
-def _changed_by(path: str, applied: tuple[str, ...], source: str | None) -> str:
-    """The last change that reaches an input."""
-    for text in reversed(applied):
-        field = text.rpartition(": ")[2] if text.startswith(("scenario ", "overlay ")) else text
-        field = field.partition("=")[0]
-        if meeting(field, path) or path.startswith(f"{field}."):
-            return f"changed by {text}"
-    return "" if source is None else f"not as in {source} now"
 
 
 def _facts(plan: Plan, origin: Origin, rows: list[InputRow]) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""The answer in three sentences: what to build, what it gives for what, how sure that is."""
+
+from __future__ import annotations
+
+from spareopt import units
+from spareopt.decision_words import choices_words
+from spareopt.plan import ALL_PLANS, PROVEN, Certificate, Plan
+from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
+
+MOST_WORDS = 300
+"""Letters of the decisions in the answer; more of them are told elsewhere."""
+
+
+def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]:
+    """What to build, what it gives, how sure that is; then what was changed and what is approximated, if anything.
+
+    ``decisions_at`` says where decisions stand that are too many for a sentence ("as on the sheet Decisions"),
+    ``method_at`` where the method does ("see Method on the sheet Sources").
+    """
+    e, c = plan.evaluation, plan.certificate
+    words = choices_words(plan.decisions.zones)
+    if len(words) > MOST_WORDS:
+        words = f"{sum(choice.count for choice in plan.decisions.zones)} zones {decisions_at}"
+    built = f"Build {words}; checkpoint plan {plan.decisions.checkpoint_plan}."
+    gives = f"It gives {e.goodput:,.1f} baseline GPUs of goodput ({e.goodput_scale:.4f} per GPU)"
+    costs = [] if e.capital is None else [f"{units.show(e.capital, units.MONEY, e.currency)} of capital"]
+    if e.cost_per_year is not None:
+        costs.append(f"{units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency)} in all")
+    gives += f" for {' and '.join(costs)}." if costs else "."
+    value = objective_text(c.objective, c.value, e.currency)
+    proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
+    sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {percent(c.gap)})."
+    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
+    told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
+    if any("approximation" in method for method in e.method.values()):
+        told.append(f"Some of it is approximated: {method_at}.")
+    return told
+
+
+def claim_text(certificate: Certificate, currency: str) -> str:
+    """What no plan is better than, of all plans or of those that the certificate is among."""
+    c = certificate
+    subject = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
+    better = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
+    return f"{subject} {better} {objective_number(c.objective, c.bound, currency)}"

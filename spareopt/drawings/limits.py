@@ -1,0 +1,129 @@
+"""Draw how much of each limit a plan uses, and which limits bind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+
+from spareopt.binding import TOUCHED, Binds
+from spareopt.drawings.sheet import RED, bar, column, entitle, label_rows, nothing, on, rows_height, wrapped
+from spareopt.evaluation import Evaluation
+from spareopt.limits import LimitSlack
+from spareopt.pictures import BLUE, GREY, ORANGE
+from spareopt.score_text import SENSES, limit_name, limit_number
+from spareopt.wording import capitalised, counted, listed
+
+MOST_SHOWN = 1.25
+"""Shares of a limit that are shown in full; a limit broken by more has its number only."""
+
+
+def use(evaluation: Evaluation, axes: Axes | None = None, *, binds: Sequence[Binds] = ()) -> Axes:
+    """A bar for each limit: the share of it that is used (of a least value: how much of what there is it asks for).
+
+    ``binds``: what ``spareopt.what_binds`` says of them; without it a limit of which nothing is left is "used up".
+    """
+    limits = evaluation.limits
+    if not limits:
+        with on(axes, 0.9) as ax:
+            nothing(ax, "The instance sets no limits.")
+            entitle(ax, finding(evaluation, binds))
+        return ax
+    known = {row.limit: row.status for row in binds}
+    labels = [f"{limit_words(row)}\n{_amounts(row, evaluation.currency)}" for row in limits]
+    labels = ["\n".join(wrapped(line, 150.0) for line in label.split("\n")) for label in labels]
+    with on(axes, rows_height(labels)) as ax:
+        texts = []
+        for row, limit in enumerate(limits):
+            share, state = used_share(limit), _state(limit, known.get(limit.limit))
+            tight = state not in ("", "does not bind")
+            shown = "kept" if share is None and not limit.violated else "" if share is None else _percent(share)
+            texts.append("\n".join(filter(None, [shown, wrapped(state, 62.0)])))
+            colour, hatch = (RED, "xxxx") if limit.violated else (ORANGE, "////") if tight else (BLUE, None)
+            bar(
+                ax, row, 100 * min(share or 0.0, MOST_SHOWN), colour=colour, hatch=hatch,
+                says="; ".join(filter(None, [labels[row].replace("\n", ", "), shown, state])),
+            )  # fmt: skip
+        label_rows(ax, labels)
+        column(ax, texts, size=8.0)
+        ax.axvline(100, color=GREY, lw=1.0)
+        most = max([used_share(limit) or 0.0 for limit in limits])
+        ax.set_xlim(0, 100 * max(1.02, min(most * 1.02, MOST_SHOWN)))
+        ax.set_xlabel("share of the limit that is used, %")
+        entitle(ax, finding(evaluation, binds))
+    return ax
+
+
+def used_share(limit: LimitSlack) -> float | None:
+    """The share of a limit that a plan uses: 1 where nothing is left, more where it is broken; None of a limit of 0.
+
+    Of a least value, the bound over the value; of a probability, the unavailability over the one that is allowed.
+    """
+    if limit.limit == "placement_group":
+        return None
+    if limit.limit.startswith(("availability", "guarantee")):
+        allowed = 1.0 - limit.bound
+        return (allowed - limit.slack) / allowed if allowed > 0 else None
+    part, whole = (limit.value, limit.bound) if limit.sense == "<=" else (limit.bound, limit.value)
+    return part / whole if whole else None
+
+
+def limit_words(limit: LimitSlack) -> str:
+    """The name of a limit, with its sense where a quantity may have both."""
+    ends = {"working_gpus.minimum": "fewest working GPUs", "working_gpus.maximum": "most working GPUs"}
+    return capitalised(ends.get(limit.limit, limit_name(limit.limit)))
+
+
+def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
+    """Which limits bind, or how near the nearest one is."""
+    limits = evaluation.limits
+    if not limits:
+        return "The instance sets no limits"
+    broken = [limit for limit in limits if limit.violated]
+    if broken:
+        return f"The plan BREAKS {counted(len(broken), 'limit')}: {_names(broken)}"
+    known = {row.limit: row.status for row in binds}
+    if known:
+        tight = [row for row in limits if known.get(row.limit, "").startswith("binds")]
+        if tight:
+            return f"What holds the plan back: {_names(tight)}"
+    else:
+        tight = [row for row in limits if _state(row, None) == "used up"]
+        if tight:
+            return f"Used up: {_names(tight)}"
+    shares = {limit: share for limit in limits if (share := used_share(limit)) is not None}
+    if not shares:
+        return "All limits are kept"
+    nearest = max(shares, key=shares.__getitem__)
+    nothing_binds = "No limit binds" if known else "No limit is used up"
+    return f"{nothing_binds}; the nearest is {_names([nearest])}, {_percent(shares[nearest])} used"
+
+
+def _names(limits: Sequence[LimitSlack]) -> str:
+    words = [limit_words(limit) for limit in limits]
+    return listed(word if word[:2].isupper() else word[:1].lower() + word[1:] for word in words)
+
+
+def _state(limit: LimitSlack, known: str | None) -> str:
+    if limit.violated:
+        return "BROKEN"
+    if known is not None:
+        return known
+    if limit.limit == "placement_group":
+        return ""
+    return "used up" if abs(limit.slack) <= TOUCHED * abs(limit.bound) else ""
+
+
+def _amounts(limit: LimitSlack, currency: str) -> str:
+    if limit.limit == "placement_group":
+        return "only whole ones are used" if not limit.violated else f"{limit.value:,.0f} {limit.unit}"
+    show = limit_number(limit.unit, currency)
+    return f"{show(limit.value)}, {SENSES[limit.sense]} {show(limit.bound)}"
+
+
+def _percent(share: float) -> str:
+    """A share of a limit; not 100 % where something is left of it."""
+    if abs(share - 1.0) <= TOUCHED:
+        return "100 %"
+    texts = (f"{100 * share:.{digits}f}" for digits in range(1, 7))
+    return f"{next(text for text in texts if float(text) != 100.0)} %"

@@ -1,0 +1,1 @@
+"""A plan as a page that a planner forwards: findings, pictures, tables, sources, in one HTML file."""
