@@ -180,7 +180,7 @@ class Page:
         elif reply is None:
             self._head.object = parts.solving(session.changes, levers, 0.0)
         else:
-            self._head.object = parts.headline(reply, levers)
+            self._head.object = parts.headline(reply, levers, alike=self.exploration.options.alike)
             for name, part in DETAILS.items():
                 self._details[name].object = text = part(session)
                 self._details[name].visible = bool(text)

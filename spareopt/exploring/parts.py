@@ -46,13 +46,16 @@ def refused(message: str) -> str:
     return _banner("refused", "This can't be solved as typed.", message.splitlines())
 
 
-def headline(reply: Reply, levers: Sequence[Lever]) -> str:
-    """The answer in one sentence: the objective and what is proven, or why there is no plan."""
+def headline(reply: Reply, levers: Sequence[Lever], *, alike: bool = False) -> str:
+    """The answer in one sentence: the objective and what is proven, or why there is no plan.
+
+    ``alike``: whether only plans were asked for that build all zones of a class alike.
+    """
     answer, plan = reply.answer, reply.answer.plan
     what = f"What if: {name_of(answer.changes, levers)}" if answer.changes else "The instance as it stands"
     if plan is not None:
         c = plan.certificate
-        proof = proof_words(c.status, c.gap)
+        proof = proof_words(c.status, c.gap, c.among)
         text = f"{value_words(plan)}{scale_text(c.objective, plan.evaluation)}, {proof}"
         kind = "proven" if c.status == PROVEN else "unproven"
         return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap, c.among)])
@@ -60,7 +63,8 @@ def headline(reply: Reply, levers: Sequence[Lever]) -> str:
         lines = [what, answer.why.rstrip(".") + "."]
         if reply.explaining:
             lines.append("Looking for what conflicts, and what to move …")
-        return _banner("infeasible", "No plan meets every limit (proven).", lines)
+        whose = "No plan that builds all zones of a class alike" if alike else "No plan"
+        return _banner("infeasible", f"{whose} meets every limit (proven).", lines)
     words = {"no plan in time": "NOT PROVEN: no plan was found in time.", "lost": "The solve was lost."}
     return _banner("failed", words.get(answer.status, "The solve failed."), [what, answer.why])
 
@@ -249,7 +253,7 @@ def _kept_row(
     if plan is None:
         return f'<tr>{first}<td colspan="{len(columns) + 1}">{escape(f"{answer.status}: {answer.why}")}</td></tr>'
     c = plan.certificate
-    proof = percent(c.gap) if c.status == PROVEN else proof_words(c.status, c.gap)
+    proof = percent(c.gap) if c.status == PROVEN else proof_words(c.status, c.gap, c.among)
     cells = "".join(f"<td{_n(number)}>{escape(cell(plan))}</td>" for _, number, cell in columns)
     return f"<tr>{first}<td>{escape(proof)}</td>{cells}</tr>"
 
