@@ -498,6 +498,9 @@ def test_the_parts_of_a_plan_hold_its_numbers(session: Session, nominal: Answer,
     assert "1.541 M$ per year" in parts.limits_html(plan)
     assert "Certificate (proven)" in parts.score_part(plan, academic)
     assert parts.changes_part(session.compared()) == ""
+    assert "With" not in parts.title(academic)
+    halved = spareopt.read_instance("academic-1k", scenarios=["half-mtbf"])
+    assert "With scenario half-mtbf (failures.tray.mtbf=0.5x" in parts.title(halved)
 
 
 def test_explore_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

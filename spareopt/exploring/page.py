@@ -213,9 +213,13 @@ class Page:
         self._with_kept.visible = bool(kept)
         self._chosen.options = names
         self._chosen.value = chosen or (names[-1] if names else None)
-        figures = kept_figures(nominal, kept)
-        panes = [pn.pane.Bokeh(item, sizing_mode="stretch_width") for item in figures]
-        self._pictures.objects = [pn.Column(pane, sizing_mode="stretch_width", styles=HALF) for pane in panes]
+        self._pictures.objects = [
+            pn.Column(
+                _html(parts.finding(text)), pn.pane.Bokeh(item, sizing_mode="stretch_width"),
+                sizing_mode="stretch_width", styles=HALF,
+            )
+            for text, item in kept_figures(nominal, kept)
+        ]  # fmt: skip
         self._export_note.object = ""
         commands = self._session.commands(self.exploration.export or EXPORT_NAME)
         self._commands.object = parts.command_part("To solve them from that file:", commands)

@@ -28,7 +28,17 @@ from spareopt.score_text import (
 from spareopt.side_by_side import decision_rows
 from spareopt.solved import Solved
 from spareopt.what_if import Answer, Changes
-from spareopt.wording import capitalised, change_text, doubt, hundredths, listed, objective_number, percent, proof_words
+from spareopt.wording import (
+    applied_text,
+    capitalised,
+    change_text,
+    doubt,
+    hundredths,
+    listed,
+    objective_number,
+    percent,
+    proof_words,
+)
 
 Of = Callable[[Plan], float | None]
 NOTHING = "–"
@@ -70,8 +80,10 @@ def headline(reply: Reply, levers: Sequence[Lever], *, alike: bool = False) -> s
 
 
 def title(instance: Instance) -> str:
-    """What is explored."""
-    return f"<div class='title'><h1>{escape(instance.name)}</h1><p>{escape(instance.description)}</p></div>"
+    """What is explored, and what was changed in it before."""
+    lines = [instance.description, *([applied_text(instance.applied)] if instance.applied else [])]
+    texts = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f"<div class='title'><h1>{escape(instance.name)}</h1>{texts}</div>"
 
 
 def conflict(reply: Reply, instance: Instance) -> str:
@@ -265,6 +277,11 @@ def _n(number: bool) -> str:
 def command_part(title: str, commands: Sequence[str]) -> str:
     """Commands to type."""
     return f"<p class='key'>{escape(title)}</p><pre class='typed'>{escape(chr(10).join(commands))}</pre>"
+
+
+def finding(text: str) -> str:
+    """What a picture shows, above it."""
+    return f"<h3>{escape(text)}</h3>"
 
 
 def stale() -> str:
