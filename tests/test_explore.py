@@ -9,10 +9,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import StringIO
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -423,6 +425,14 @@ def test_commands_solve_as_the_page_does(session: Session, nominal: Answer) -> N
     session.keep("")
     expected = 'spareopt solve academic-1k --set limits.capital="30 M$" --gap 0.01 --alike'
     assert session.command() == expected
+    first, second = pd.read_csv(StringIO(session.table())).to_dict(orient="records")
+    assert (first["name"], second["name"], second["changes"]) == (
+        "as it stands",
+        "capital 30 M",
+        "limits.capital=30 M$",
+    )
+    assert nominal.plan is not None
+    assert first["objective"] == second["objective"] == nominal.plan.certificate.value
     assert session.commands("a b.yaml") == [
         "spareopt solve academic-1k --overlay 'a b.yaml' --scenario 'capital 30 M' --gap 0.01 --alike"
     ]

@@ -26,7 +26,7 @@ from spareopt.exploring.what_ifs import name_of
 from spareopt.folders import write_new_file
 from spareopt.what_if import Changes
 
-EXPORT_NAME = "what-ifs.yaml"
+EXPORT_NAME, TABLE_NAME = "what-ifs.yaml", "what-ifs.csv"
 GROUPS: tuple[tuple[Group, str], ...] = (
     ("limits", "Limits"),
     ("faults", "Faults"),
@@ -106,10 +106,11 @@ class Page:
     def _exports(self) -> Iterator[Any]:
         if self.exploration.export is not None:
             yield self._button(f"Write {self.exploration.export}", self._write_it)
-        yield pn.widgets.FileDownload(
-            callback=lambda: BytesIO(self._session.export().encode("utf-8")), filename=EXPORT_NAME,
-            label=f"Download {EXPORT_NAME}", embed=False, auto=True, button_style="outline", stylesheets=[WIDGET],
-        )  # fmt: skip
+        for name, text in ((EXPORT_NAME, self._session.export), (TABLE_NAME, self._session.table)):
+            yield pn.widgets.FileDownload(
+                callback=partial(_stream, text), filename=name, label=f"Download {name}", embed=False, auto=True,
+                button_style="outline", stylesheets=[WIDGET],
+            )  # fmt: skip
 
     def _button(self, name: str, pressed: Callable[[], None], kind: str = "default") -> Any:
         style = "solid" if kind == "primary" else "outline"
@@ -253,6 +254,10 @@ DETAILS: dict[str, Callable[[Session], str]] = {
     "score": _plan_of(parts.score_part),
 }
 """The parts of the answer from top to bottom."""
+
+
+def _stream(text: Callable[[], str]) -> BytesIO:
+    return BytesIO(text().encode("utf-8"))
 
 
 def _html(text: str = "", **options: Any) -> Any:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from spareopt.errors import InputError
 from spareopt.exploring.levers import Lever, changes_of, positions
 from spareopt.exploring.solving import Desk, Reply
-from spareopt.exploring.what_ifs import AS_IT_STANDS, KeptWhatIf, as_overlay, keep, solve_command, solved_by
+from spareopt.exploring.what_ifs import (
+    AS_IT_STANDS,
+    KeptWhatIf,
+    as_overlay,
+    comparison_table,
+    keep,
+    solve_command,
+    solved_by,
+)
 from spareopt.instance import Instance
 from spareopt.overlays.overlay import overlay_text
 from spareopt.plan import Plan
@@ -143,6 +151,12 @@ class Session:
     def export(self) -> str:
         """What is kept as the text of an overlay.  Raises InputError where nothing is."""
         return overlay_text(as_overlay(self.kept, self.exploration.given, self.exploration.instance))
+
+    def table(self) -> str:
+        """The instance as it stands and what is kept, side by side, as the text of a CSV file."""
+        itself = KeptWhatIf(AS_IT_STANDS, AS_IT_STANDS, self.exploration.nominal.answer)
+        text: str = comparison_table([itself, *self.kept]).to_csv(index=False, lineterminator="\n")
+        return text
 
     def commands(self, file: str) -> list[str]:
         """The commands that solve what is kept from the overlay."""
