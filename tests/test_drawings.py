@@ -374,9 +374,9 @@ def test_words_wrap_within_their_width(width: float) -> None:
 def test_findings_of_the_rest(simulation: Simulation) -> None:
     """Proves that findings are sentences with numbers, for simulated losses, quarters and the best of several steps."""
     values = document(MarginalValues, "marginal")
-    assert re.search(r"is worth most: \+[\d.,]+ ", marginal.finding(values)) or "worth anything" in marginal.finding(
-        values
-    )
+    assert re.search(
+        r"(is worth most:|brings?) \+[\d.,]+ ", marginal.finding(values)
+    ) or "worth anything" in marginal.finding(values)
     assert quarter.finding(simulation, 880.0).endswith("the exact mean is 880")
     assert finding_of(simulation.plot.losses()).startswith("8")
     found = document(Tornado, "tornado")
