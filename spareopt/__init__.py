@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from spareopt.plan_comparison import PlanComparison, compare_plans
     from spareopt.plan_comparison_store import read_plan_comparison, write_plan_comparison
     from spareopt.reading import read_instance
+    from spareopt.reports.writing import write_report
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
     from spareopt.run_queries import query_runs
@@ -165,6 +166,7 @@ _HOMES = {
     "write_overlay": "overlays.overlay",
     "write_plan": "store",
     "write_plan_comparison": "plan_comparison_store",
+    "write_report": "reports.writing",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
     "write_staged": "staging.store",
@@ -266,6 +268,7 @@ __all__ = [
     "write_overlay",
     "write_plan",
     "write_plan_comparison",
+    "write_report",
     "write_robust",
     "write_simulation",
     "write_staged",

@@ -108,7 +108,7 @@ def whole_sweep(
     resume: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Sweep:
-    """As :func:`sweep`, but the result as a whole: with its points, ``table()`` and, for notebooks, ``plot``."""
+    """As ``sweep``, but the result as a whole: with its points, ``table()`` and, for notebooks, ``plot``."""
     return run_sweep(
         instance, axes_of(over), SolveOptions(gap, time_limit, seed, model), processes=processes, executor=executor,
         folder=folder, resume=resume, on_progress=on_progress,

@@ -22,10 +22,11 @@ from pydantic import BaseModel
 
 import spareopt
 from spareopt.record import Result
+from tests import browser
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+browser_page = browser.browser_page
 LOADED = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
 """What a browser fetches by itself, by tag, and the attribute that says from where."""
 NAMED = re.compile(r"^::: spareopt\.(\w+)$(?:\n    options:\n      members: \[(.*)\])?", re.MULTILINE)
@@ -138,6 +139,13 @@ def test_money_is_no_formula(pages: dict[Path, Page], site: Path) -> None:
     assert pages[site / "instances.html"].formulas == 0
 
 
+def test_docstrings_hold_no_markup_of_other_tools() -> None:
+    """Proves that no docstring has a role such as :func: or :math:, which the site would show as it stands."""
+    for folder in ("spareopt", "formulations"):
+        for file in (ROOT / folder).rglob("*.py"):
+            assert not re.search(r":[a-z]+:`|^\s*\.\. \w+::", file.read_text(encoding="utf-8"), re.MULTILINE), file
+
+
 def test_every_page_is_in_the_navigation() -> None:
     """Proves that the navigation of mkdocs.yml holds each page once."""
     nav = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1]
@@ -171,28 +179,19 @@ def address(site: Path) -> Iterator[str]:
 
 
 @pytest.mark.heavy
-def test_a_browser_asks_nothing_of_others(site: Path, pages: dict[Path, Page], address: str) -> None:
+def test_a_browser_asks_nothing_of_others(
+    site: Path, pages: dict[Path, Page], address: str, browser_page: browser.Watched
+) -> None:
     """Proves that each page in Chromium asks nothing of another host, has no error, and fits a screen of 400 pixels.
 
     What a script of the theme fetches is seen here only.
     """
-    if not found("playwright") or not CHROMIUM:
-        pytest.skip("needs playwright and Chromium")
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415
-
-    asked, said, wide = [], [], []
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": 400, "height": 900})
-        view.on("request", lambda request: asked.append(request.url))
-        view.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-        for file in pages:
-            view.goto(address + str(file.relative_to(site)))
-            wide += [file.name] if view.evaluate("document.documentElement.scrollWidth") > 400 else []
-        browser.close()
-    assert len(asked) > len(pages)
-    assert not [url for url in asked if not url.startswith(address)]
-    assert not said and not wide
+    view, wide = browser_page.page, []
+    view.set_viewport_size({"width": 400, "height": 900})
+    for file in pages:
+        view.goto(address + str(file.relative_to(site)))
+        wide += [file.name] if view.evaluate("document.documentElement.scrollWidth") > 400 else []
+    assert pages and (browser_page.outside, browser_page.errors, wide) == ([], [], [])
 
 
 @pytest.mark.heavy
