@@ -17,6 +17,7 @@ from matplotlib.patches import PathPatch
 
 import spareopt
 from spareopt import instances
+from spareopt.binding import Binds
 from spareopt.drawings import limits, losses, marginal, money, near, power, quarter, scenarios, topology, tornado
 from spareopt.drawings import sweep as sweeps
 from spareopt.drawings.hover import finding_of
@@ -151,6 +152,17 @@ def test_used_shares_of_limits(solved: Callable[[str], Solved]) -> None:
     drawn = limits.use(e.model_copy(update={"limits": (cap, least, sure, whole)}))
     assert finding_of(drawn) == "Used up: fewest working GPUs" and "used up" in texts(drawn)
     assert [length for _, length in bars_of(drawn)] == [pytest.approx(80), 100, pytest.approx(10), 0]
+    unknown = dict.fromkeys(
+        ("objective_without", "bound_without", "gain", "most_gain", "value_without", "decisions_without")
+    )
+    states = {"capital": "binds through whole units", "working_gpus.minimum": "does not bind"}
+    binds = [Binds(**row.model_dump(), **unknown, status=states[row.limit]) for row in (cap, least)]
+    drawn = limits.use(e.model_copy(update={"limits": (cap, least)}), binds=binds)
+    assert finding_of(drawn) == "What holds the plan back: capital" and "binds through whole units" in texts(drawn)
+    assert faults_of(drawn.figure.figure) == []
+    none = [row.model_copy(update={"status": "does not bind"}) for row in binds]
+    drawn = limits.use(e.model_copy(update={"limits": (cap, least)}), binds=none)
+    assert finding_of(drawn) == "No limit binds; the nearest is fewest working GPUs, 100 % used"
     drawn = limits.use(e.model_copy(update={"limits": (cap, broken)}))
     assert "BREAKS 1 limit: IT power" in finding_of(drawn) and "BROKEN" in texts(drawn)
     assert faults_of(drawn.figure.figure) == []
