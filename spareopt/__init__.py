@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from spareopt.plan_comparison import PlanComparison, compare_plans
     from spareopt.plan_comparison_store import read_plan_comparison, write_plan_comparison
     from spareopt.reading import read_instance
+    from spareopt.reports.writing import write_report
     from spareopt.robust import RobustComparison, RobustPlan, compare_robust, solve_robust
     from spareopt.robust_store import read_robust, write_robust
     from spareopt.run_queries import query_runs
@@ -61,7 +62,8 @@ if TYPE_CHECKING:
     from spareopt.staging.store import read_staged, write_staged
     from spareopt.store import read_plan, write_plan
     from spareopt.sweep_folder import read_sweep
-    from spareopt.sweeps import sweep
+    from spareopt.sweep_result import Sweep
+    from spareopt.sweeps import sweep, whole_sweep
     from spareopt.workbooks.writing import write_workbook
 
 _CHECKOUT = Path(__file__).parents[1]
@@ -101,6 +103,7 @@ _HOMES = {
     "StagedScore": "staging.score",
     "StagedZone": "staging.decisions",
     "StrategyMap": "map_result",
+    "Sweep": "sweep_result",
     "Tornado": "exposure",
     "Trace": "simulation.trace",
     "WhyNot": "alternatives",
@@ -154,6 +157,7 @@ _HOMES = {
     "tornado": "exposure",
     "undominated": "selection",
     "what_binds": "binding",
+    "whole_sweep": "sweeps",
     "why_not": "alternatives",
     "write_calibration": "calibration.store",
     "write_curve": "curve_store",
@@ -162,6 +166,7 @@ _HOMES = {
     "write_overlay": "overlays.overlay",
     "write_plan": "store",
     "write_plan_comparison": "plan_comparison_store",
+    "write_report": "reports.writing",
     "write_robust": "robust_store",
     "write_simulation": "simulation.store",
     "write_staged": "staging.store",
@@ -200,6 +205,7 @@ __all__ = [
     "StagedScore",
     "StagedZone",
     "StrategyMap",
+    "Sweep",
     "Tornado",
     "Trace",
     "WhyNot",
@@ -253,6 +259,7 @@ __all__ = [
     "tornado",
     "undominated",
     "what_binds",
+    "whole_sweep",
     "why_not",
     "write_calibration",
     "write_curve",
@@ -261,6 +268,7 @@ __all__ = [
     "write_overlay",
     "write_plan",
     "write_plan_comparison",
+    "write_report",
     "write_robust",
     "write_simulation",
     "write_staged",

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from spareopt import units
 from spareopt.decision_words import choices_words
-from spareopt.plan import PROVEN, Plan
+from spareopt.plan import ALL_PLANS, PROVEN, Certificate, Plan
 from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
 
 MOST_WORDS = 300
 """Letters of the decisions in the answer; more of them are told elsewhere."""
-BETTER = {"goodput": "has more than", "cost": "costs less than"}
-"""What a better plan would do, by the objective; of another one it gives more."""
 
 
 def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]:
@@ -29,13 +27,19 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     if e.cost_per_year is not None:
         costs.append(f"{units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency)} in all")
     gives += f" for {' and '.join(costs)}." if costs else "."
-    bound = objective_number(c.objective, c.bound, e.currency)
     value = objective_text(c.objective, c.value, e.currency)
     proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    better = BETTER.get(c.objective, "gives more than")
-    sure = f"{proof}: it has {value}, and no plan {better} {bound} (gap {percent(c.gap)})."
-    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap)])]
+    sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {percent(c.gap)})."
+    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
     if any("approximation" in method for method in e.method.values()):
         told.append(f"Some of it is approximated: {method_at}.")
     return told
+
+
+def claim_text(certificate: Certificate, currency: str) -> str:
+    """What no plan is better than, of all plans or of those that the certificate is among."""
+    c = certificate
+    subject = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
+    better = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
+    return f"{subject} {better} {objective_number(c.objective, c.bound, currency)}"

@@ -33,6 +33,13 @@ DECISIONS = [
 """The columns that say what a candidate is: places in the instance's lists, counts, and the GPU limit (NaN: none)."""
 
 
+ADDED_UP = [
+    "racks", "crews", "shelf_trays", "rate_per_h", "gpus", "working_gpus", "placed_gpus", "planned_stops", "capital",
+    "plan_cost_per_year", "it_power_kw", "blocked_power_kw",
+]  # fmt: skip
+"""The columns that zones add up."""
+
+
 @dataclass(frozen=True)
 class Candidates:
     """All candidates of an instance, a row each, and how many combinations were left out for which reason.
@@ -53,6 +60,22 @@ class Candidates:
     def only(self, keep: NDArray[np.bool_]) -> Candidates:
         """The candidates of the rows marked, numbered anew."""
         return replace(self, table=self.table[keep].reset_index(drop=True), short=self.short[keep])
+
+    def merged(self) -> Candidates:
+        """Each candidate for all zones of its class at once: a class built alike is one zone, so many times as large.
+
+        It is exact where zones share no crews and no shelf: rates and numbers add up, and given the state of the
+        environment the zones of a class are all up with the product of their probabilities.
+        """
+        members = np.array([zone.count for zone in self.instance.zones])
+        number = members[self.table["zone"].to_numpy()]
+        zones = tuple(zone.model_copy(update={"count": 1}) for zone in self.instance.zones)
+        site = self.site.of(self.instance.model_copy(update={"zones": zones}))
+        with np.errstate(divide="ignore"):
+            down = -np.expm1(number * np.log1p(-self.table["unavailability"].to_numpy()))
+            short = -np.expm1(number[:, None] * np.log1p(-self.short))
+        added_up = {name: number * self.table[name] for name in ADDED_UP}
+        return Candidates(site, self.table.assign(**added_up, unavailability=down), short, self.excluded)
 
     def choice(self, row: int, count: int) -> ZoneChoice:
         """The decisions of one candidate, taken by ``count`` zones of its class."""

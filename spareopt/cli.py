@@ -27,6 +27,7 @@ from spareopt.cli_options import (
     overlay_option,
     plan_option,
     read_plan_option,
+    report_option,
     runs_option,
     solve_options,
 )
@@ -81,6 +82,7 @@ def main() -> None:
 @alike_option
 @output_option("the plan, its tables, the MILP and the log")
 @excel_option
+@report_option
 @runs_option
 @json_option
 def solve(
@@ -94,6 +96,7 @@ def solve(
     alike: bool,
     output: str | None,
     excel: str | None,
+    report: str | None,
     runs: str | None,
     as_json: bool,
 ) -> None:
@@ -103,7 +106,7 @@ def solve(
     from spareopt.once import solve_once  # noqa: PLC0415
     from spareopt.progress import Progress  # noqa: PLC0415
 
-    check_outputs(output, runs)
+    check_outputs(output, runs, report)
     options: dict[str, Any] = {"gap": gap, "time_limit": time_limit, "seed": seed, "model": model, "alike": alike}
     run, not_kept = None, None
     try:
@@ -122,12 +125,15 @@ def solve(
     finish(
         plan,
         lambda: plan_text.plan_text(plan, instance),
-        lambda folder: _next_step(given, folder, source, excel, run),
+        lambda folder: _next_step(given, folder, source, excel, run, " --alike" if alike else ""),
         as_json=as_json,
         output=output,
         write=lambda folder: store.write_plan(plan, instance, folder),
         code=proof_code(plan.certificate.status),
-        also=[] if excel is None else [(excel, lambda file: _write_workbook(plan, instance, file, source))],
+        also=[
+            *([] if excel is None else [(excel, lambda file: _write_workbook(plan, instance, file, source))]),
+            *([] if report is None else [(report, lambda file: _write_report(plan, instance, file, source))]),
+        ],
         run=run,
         not_kept=not_kept,
     )
@@ -139,12 +145,23 @@ def _write_workbook(plan: Plan, instance: Instance, file: str, source: str) -> N
     write_workbook(plan, instance, file, source)
 
 
-def _next_step(given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None) -> str:
+def _write_report(plan: Plan, instance: Instance, file: str, source: str) -> None:
+    from spareopt.cli_report import write_with_progress  # noqa: PLC0415
+
+    try:
+        write_with_progress(plan, instance, file, source)
+    except StoppedError as error:  # the plan, which may have taken an hour, is printed all the same
+        raise InputError(file, [Fault("", str(error))]) from None
+
+
+def _next_step(
+    given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None, alike: str
+) -> str:
     """The command to try next; ``given`` names the instance with its changes, ``source`` without."""
     if excel is not None:
-        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}"
+        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}{alike}"
     if output is None:
-        return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
+        return f"Next: spareopt solve {given}{alike} -o my-plan, or spareopt show {given}"
     return f"{written_to(output, run)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
 
 

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Callable, Collection
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -171,10 +172,19 @@ runs_option = click.option(
 )
 
 
-def check_outputs(output: str | None, runs: str | None) -> None:
-    """Refuse a result folder beside a runs folder: a run that is found has no more than what is kept."""
+def check_outputs(output: str | None, runs: str | None, report: str | None = None) -> None:
+    """Refuse a result folder beside a runs folder (a run that is found has no more than what is kept), and one folder
+    for two things."""
     if output is not None and runs is not None:
         raise click.UsageError("-o does not go with --runs, which keeps the folder itself; leave one of them out.")
+    for option, folder in (("-o", output), ("--runs", runs)):
+        if (
+            report is not None
+            and folder is not None
+            and Path(report).with_suffix("").resolve() == Path(folder).resolve()
+        ):
+            message = f"{option} and --report {report} both ask for the folder {folder}; name the page otherwise."
+            raise click.UsageError(message)
 
 
 def _checked_workbook(_: click.Context, __: click.Parameter, file: str | None) -> str | None:
@@ -190,6 +200,22 @@ excel_option = click.option(
     metavar="FILE.xlsx",
     callback=_checked_workbook,
     help="Write the plan as a new Excel workbook, whose inputs can be changed and read back with --overlay.",
+)
+
+
+def _checked_report(_: click.Context, __: click.Parameter, file: str | None) -> str | None:
+    from spareopt.reports.writing import check_report_name  # noqa: PLC0415
+
+    if file is not None:
+        check_report_name(file)
+    return file
+
+
+report_option = click.option(
+    "--report",
+    metavar="FILE.html",
+    callback=_checked_report,
+    help="Write the plan as a new HTML page to read and forward, with a folder of its pictures and numbers beside it.",
 )
 workbook_option = click.option(
     "-o", "--output", metavar="FILE.xlsx", required=True, callback=_checked_workbook, help="The new Excel workbook."

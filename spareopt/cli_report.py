@@ -93,6 +93,7 @@ def _plan_of(run: str) -> tuple[Plan, Instance]:
     """The plan of a folder.  Raises InputError, which says what another kind of folder is and what to do with it."""
     from spareopt.manifest import MANIFEST, read_manifest  # noqa: PLC0415
     from spareopt.store import read_solved  # noqa: PLC0415
+    from spareopt.wording import counted  # noqa: PLC0415
 
     try:
         manifest = read_manifest(run) if (Path(run) / MANIFEST).is_file() else None
@@ -105,7 +106,7 @@ def _plan_of(run: str) -> tuple[Plan, Instance]:
         advice = NEXT.get(manifest.kind, OTHERWISE).format(folder=run)
         raise InputError(run, [Fault("", f"was written by spareopt {manifest.kind}, which is no plan; {advice}")])
     if manifest is None and (inside := _runs_in(run)):
-        message = f"holds {len(inside)} runs; name one of them, such as {run.rstrip('/')}/{inside[0]}"
+        message = f"holds {counted(len(inside), 'run')}; name one of them, such as {run.rstrip('/')}/{inside[0]}"
         raise InputError(run, [Fault("", message)])
     return read_solved(run)
 

@@ -19,7 +19,7 @@ from spareopt.evaluation import Evaluation
 from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
-from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, provenance_of
+from spareopt.plan import ALL_PLANS, PROVEN, Among, Plan, ProofStatus, Provenance, provenance_of
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
@@ -85,6 +85,8 @@ class Frontier(Result):
     """Of the resource."""
     currency: str
     """Of all money."""
+    among: Among = ALL_PLANS
+    """Which plans points are the best of, and proofs are about."""
     lowest_goodput: float
     """The curve begins here: cheaper plans with less goodput were not looked for."""
     points: tuple[FrontierPoint, ...]
@@ -187,6 +189,7 @@ def frontier(
         of=of,
         unit={"cost": f"{instance.currency} per year", "capital": instance.currency, "power": "kW of IT power"}[of],
         currency=instance.currency,
+        among=curve.points()[0].plan.certificate.among,
         lowest_goodput=least,
         points=tuple(_described(curve, found, of, instance.currency)),
         complete=complete,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
@@ -17,7 +18,7 @@ from spareopt.candidates import Candidates, enumerate_candidates
 from spareopt.clock import Clock
 from spareopt.decisions import Decisions
 from spareopt.dominance import prune
-from spareopt.enumerated import EnumeratedLevel, Keep, Steps, best_of_levels, enumerated_level, why_no_level
+from spareopt.enumerated import Keep, Steps, best_of_levels, enumerated_level, why_no_level
 from spareopt.errors import (
     InfeasibleError,
     LimitError,
@@ -31,9 +32,11 @@ from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.levels import level_instances
 from spareopt.plan import (
+    ALL_PLANS,
     INTERRUPTED,
     LIMIT_REACHED,
     PROVEN,
+    ZONES_ALIKE,
     Among,
     Audit,
     CandidateCounts,
@@ -50,6 +53,7 @@ from spareopt.schemes import Model, recovery_schemes
 from spareopt.search import DEFAULT_GAP, REPORT_EVERY, OnProgress, Search, SolveProgress, while_pruning
 
 LEVELS_SHARE = 0.5  # of the time limit
+EFFORT = 5000  # steps of the walk through plans with zones alike, before the MILP is tried instead
 AGREEMENT = 1e-9  # relative; the candidates' sums and the evaluator do the same arithmetic in another order
 
 
@@ -77,17 +81,87 @@ def solve(
     if not 0 <= gap < 1:
         raise ValueError(f"gap: expected a number from 0 to below 1, got {gap}")
     report = on_progress or (lambda _: None)
-    # where every class has one zone, all plans are alike; of a single zone they are few enough to be enumerated
-    if alike and (len(instance.zones) == 1 or any(zone.count > 1 for zone in instance.zones)):
-        return _solve_alike(instance, gap, time_limit, seed, model, coarse, report, keep)
-    clock = Clock(time_limit)
-    usable, others = _levels_in_time(instance, lambda part, tell: _level(part, model, clock, tell, keep), clock, report)
-    search, bound = _search_levels(usable, gap, seed, coarse, clock, report)
+    asked = _Asked(instance, gap, time_limit, seed, model, coarse, alike, keep)
+    if not alike or (len(instance.zones) > 1 and not asked.several):  # where every class has one zone all are alike
+        return _by_milp(asked, Clock(time_limit), report)
+    clock = Steps(time_limit, report, None if len(instance.zones) == 1 else EFFORT)
+    found = _by_enumeration(asked, clock)
+    if isinstance(found, Plan) and found.certificate.status != LIMIT_REACHED:
+        return found
+    if clock.remaining() == 0 or any(plan.shared_by == "site" for plan in instance.repair_plans):
+        if isinstance(found, Plan):
+            return found
+        raise found
+    try:
+        plan = _by_milp(asked, Clock(clock.remaining()), report)
+    except (LimitError, StoppedError):
+        if isinstance(found, Plan):
+            return found
+        raise
+    if isinstance(found, Plan) and _better(found, plan):  # both are within the gap, or the time was used up
+        return found.model_copy(update={"certificate": _tightened(found.certificate, plan.certificate)})
+    return plan
+
+
+def _better(one: Plan, other: Plan) -> bool:
+    sign = -1.0 if one.certificate.sense == "minimise" else 1.0
+    return sign * one.certificate.value > sign * other.certificate.value
+
+
+def _tightened(mine: Certificate, other: Certificate) -> Certificate:
+    """A certificate with the bound of another one of the same plans, which none of them exceeds."""
+    bounds = (mine.value, other.bound)
+    bound = min(bounds) if mine.sense == "minimise" else max(bounds)
+    gap = abs(bound - mine.value) / abs(mine.value)
+    status = PROVEN if gap <= mine.gap_asked else other.status
+    return other.model_copy(update={"value": mine.value, "bound": bound, "gap": gap, "status": status})
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is asked of a solve."""
+
+    instance: Instance
+    gap: float
+    time_limit: float | None
+    seed: int
+    model: Model
+    coarse: bool
+    alike: bool
+    keep: Keep | None
+
+    @property
+    def several(self) -> bool:
+        """Whether a class has several zones, which can be built alike or not."""
+        return any(zone.count > 1 for zone in self.instance.zones)
+
+    @property
+    def among(self) -> Among:
+        """Which plans the best one is looked for among."""
+        return ZONES_ALIKE if self.alike and self.several else ALL_PLANS
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where the plan comes from."""
+        options = {"gap": self.gap, "time_limit_s": self.time_limit, "model": self.model, "coarse": self.coarse}
+        return provenance_of(self.instance, options | {"alike": self.alike}, self.seed)
+
+
+def _by_milp(asked: _Asked, clock: Clock, report: OnProgress) -> Plan:
+    """The best plan by the MILP; where zones are to be alike, each class is one large zone in it."""
+    instance, model = asked.instance, asked.model
+    merged = asked.alike and asked.several
+    usable, others = _levels_in_time(
+        instance, lambda part, tell: _level(part, model, clock, tell, asked.keep, merged), clock, report
+    )
+    search, bound = _search_levels(usable, asked.gap, asked.seed, asked.coarse, clock, report)
     bound = max(bound, others)
     if search.best is None:
-        raise _failure(search, instance, model, keep)
+        raise _failure(search, asked)
     problem = search.start
-    decisions = search.problem.decisions(search.best.counts, search.best.option)
+    level = next(level for level in usable if level.problem is problem)
+    chosen = search.problem.by_row(search.best.counts)
+    decisions = level.decisions(chosen, search.best.option)
     evaluation = _evaluated(instance, decisions, search.best, model)
     value = problem.objective_value(search.best.score)
     result = Plan(
@@ -97,14 +171,13 @@ def solve(
             problem,
             search.best.score,
             bound,
-            gap,
-            model,
+            asked,
             stopped=any(level.search is not None and level.search.status == INTERRUPTED for level in usable),
             refinements=sum(level.search.rounds for level in usable if level.search),
             plans_excluded=sum(len(level.search.refinement.excluded) for level in usable if level.search),
         ),
         zones_alike=_zones_alike(usable) if len(decisions.zones) > len(instance.zones) else None,
-        greedy=_greedy(usable, value),
+        greedy=None if merged else _greedy(usable, value),
         candidates=CandidateCounts(
             enumerated=sum(len(level.candidates.table) for level in usable),
             dominated=sum(int((level.dominated_by >= 0).sum()) for level in usable),
@@ -112,7 +185,7 @@ def solve(
             kept=sum(len(level.left.rows) for level in usable),
             excluded=_excluded(level.candidates for level in usable),
         ),
-        provenance=_provenance(instance, gap, time_limit, model, coarse, alike, seed),
+        provenance=asked.provenance,
     )
     result._audit = Audit(
         make_table=partial(
@@ -129,37 +202,35 @@ def solve(
     return result
 
 
-def _solve_alike(
-    instance: Instance,
-    gap: float,
-    time_limit: float | None,
-    seed: int,
-    model: Model,
-    coarse: bool,
-    report: OnProgress,
-    keep: Keep | None,
-) -> Plan:
-    """The best plan that builds all zones of a class alike, by enumeration: there are few enough of those."""
-    clock = Steps(time_limit, report)
+def _by_enumeration(asked: _Asked, clock: Steps) -> Plan | LimitError:
+    """The best plan that builds all zones of a class alike; none where the time or the effort was used up before.
+
+    Raises InfeasibleError, StoppedError.
+    """
+    instance = asked.instance
     levels, others = _levels_in_time(
-        instance, lambda part, _: enumerated_level(part, True, model, clock, keep, stoppable=True), clock, report
+        instance,
+        lambda part, _: enumerated_level(part, True, asked.model, clock, asked.keep, stoppable=True),
+        clock,
+        clock.report,
     )
     scored = clock.elapsed()
+    clock.share(1)
     best = best_of_levels(levels, clock)
     bound = min(max(best.bound, others), max(others, *(trivial_bound(level.problem) for level in levels)))
     stopped = any(level.enumeration.interrupted for level in levels)
     if best.level is None or best.found is None:
-        raise _none_alike(levels, bound > -inf, stopped, instance, clock, seed, model, keep)
+        if stopped:
+            raise StoppedError("interrupted before any plan was found")
+        if bound > -inf:
+            return LimitError(_used_up(clock))
+        raise InfeasibleError(_why_infeasible(levels[0].problem, asked, clock))
     problem, found = best.level.problem, best.found
     decisions = best.level.decisions(found)
     result = Plan(
         decisions=decisions,
-        evaluation=_evaluated(instance, decisions, problem.outcome(dict(found.counts), found.option), model),
-        certificate=_certificate(
-            problem, found.score, bound, gap, model,
-            stopped=stopped, refinements=0, plans_excluded=0,
-            among="plans with zones alike" if any(zone.count > 1 for zone in instance.zones) else "all plans",
-        ),
+        evaluation=_evaluated(instance, decisions, problem.outcome(dict(found.counts), found.option), asked.model),
+        certificate=_certificate(problem, found.score, bound, asked, stopped=stopped),
         candidates=CandidateCounts(
             enumerated=(number := sum(len(level.problem.rows) for level in levels)),
             dominated=0,
@@ -167,8 +238,8 @@ def _solve_alike(
             kept=number,
             excluded=_excluded(level.problem.candidates for level in levels),
         ),
-        provenance=_provenance(instance, gap, time_limit, model, coarse, True, seed),
-    )  # fmt: skip
+        provenance=asked.provenance,
+    )
     result._audit = Audit(
         make_table=partial(_audit_table, [(level.problem.candidates, None, None) for level in levels], instance),
         model=None,
@@ -178,65 +249,39 @@ def _solve_alike(
     return result
 
 
-def _none_alike(
-    levels: list[EnumeratedLevel],
-    open_still: bool,
-    stopped: bool,
-    instance: Instance,
-    clock: Steps,
-    seed: int,
-    model: Model,
-    keep: Keep | None,
-) -> SpareoptError:
-    """Why there is no plan that builds all zones alike."""
-    if stopped:
-        return StoppedError("interrupted before any plan was found")
-    if open_still:
-        return LimitError(f"the time limit of {clock.limit:g} s was reached before any plan was found")
-    reach = _within_reach(
-        instance,
-        lambda other: solve(other, seed=seed, model=model, time_limit=clock.remaining(), keep=keep, alike=True),
-        "the best with all zones alike",
-    )
-    return InfeasibleError(reach or f"{why_infeasible(levels[0].problem.candidates)} with all zones of a class alike")
+def _used_up(clock: Clock) -> str:
+    if clock.limit is None:
+        return "the effort was used up before any plan was found"
+    return f"the time limit of {clock.limit:g} s was reached before any plan was found"
 
 
 def _certificate(
     problem: Problem,
     score: float,
     bound: float,
-    gap: float,
-    model: Model,
+    asked: _Asked,
     *,
     stopped: bool,
-    refinements: int,
-    plans_excluded: int,
-    among: Among = "all plans",
+    refinements: int = 0,
+    plans_excluded: int = 0,
 ) -> Certificate:
     """What is proven of a plan with a score, no other one scoring more than the bound; ``stopped``: by the user."""
-    kind = problem.candidates.instance.objective.kind
+    kind = asked.instance.objective.kind
     reached = problem.gap(score, bound)
     return Certificate(
-        status=PROVEN if reached <= gap else INTERRUPTED if stopped else LIMIT_REACHED,
+        status=PROVEN if reached <= asked.gap else INTERRUPTED if stopped else LIMIT_REACHED,
         objective=kind,
         unit=problem.unit,
         sense="minimise" if kind == "cost" else "maximise",
         value=problem.objective_value(score),
         bound=problem.objective_value(bound),
         gap=reached,
-        gap_asked=gap,
-        model=model,
+        gap_asked=asked.gap,
+        model=asked.model,
         refinements=refinements,
         plans_excluded=plans_excluded,
-        among=among,
+        among=asked.among,
     )
-
-
-def _provenance(
-    instance: Instance, gap: float, time_limit: float | None, model: Model, coarse: bool, alike: bool, seed: int
-) -> Provenance:
-    options = {"gap": gap, "time_limit_s": time_limit, "model": model, "coarse": coarse, "alike": alike}
-    return provenance_of(instance, options, seed)
 
 
 class _HasProblem(Protocol):
@@ -308,15 +353,20 @@ class _Level:
         """The problem with the candidates that were left at the end."""
         return self.problem if self.search is None else self.search.problem
 
+    def decisions(self, by_row: Mapping[int, int], option: int) -> Decisions:
+        """A plan as decisions, from how many zones take each candidate (row), or each class where they are merged."""
+        of = self.candidates.table["zone"].to_numpy()
+        members = [zone.count for zone in self.candidates.instance.zones]
+        times = [n // own for n, own in zip(members, self.problem.members, strict=True)]
+        zones = tuple(self.candidates.choice(row, count * times[of[row]]) for row, count in sorted(by_row.items()))
+        plan = self.candidates.instance.checkpoint_plans[option].name
+        return Decisions.model_construct(zones=zones, checkpoint_plan=plan)
+
 
 def _level(
-    instance: Instance,
-    model: Model,
-    clock: Clock,
-    report: OnProgress,
-    keep: Keep | None = None,
+    instance: Instance, model: Model, clock: Clock, report: OnProgress, keep: Keep | None, merged: bool
 ) -> _Level | str:
-    """Candidates of a level, pruned; or why it has none."""
+    """Candidates of a level, pruned; or why it has none.  ``merged``: all zones of a class are one in its problem."""
     began = clock.elapsed()
     report(SolveProgress("scoring candidates", began))
     candidates = enumerate_candidates(instance, model)
@@ -328,6 +378,7 @@ def _level(
     schemes = recovery_schemes(instance, model)
     going = while_pruning(len(candidates.table), clock, report)
     going(0.0)
+    apart, candidates = candidates, candidates.merged() if merged else candidates
     dominated_by = prune(candidates, schemes, going)
     pruned = clock.elapsed()
     problem = build_problem(candidates, dominated_by, schemes)
@@ -335,7 +386,7 @@ def _level(
         problem.check_load()
     except OverloadedError as error:
         return "; ".join(fault.message for fault in error.faults)
-    return _Level(candidates, dominated_by, problem, scored - began, pruned - scored)
+    return _Level(apart, dominated_by, problem, scored - began, pruned - scored)
 
 
 def _search_levels(
@@ -436,32 +487,31 @@ def _greedy(levels: list[_Level], value: float) -> Greedy | None:
     return Greedy(decisions=decisions, value=reached, loss=abs(reached - value) / abs(value))
 
 
-def _failure(search: Search, instance: Instance, model: Model, keep: Keep | None) -> SpareoptError:
+def _failure(search: Search, asked: _Asked) -> SpareoptError:
     """Why there is no plan."""
     if search.infeasible:
-        rest = search.clock.remaining()
-        reach = _within_reach(
-            instance, lambda other: solve(other, seed=search.seed, model=model, time_limit=rest, keep=keep)
-        )
-        return InfeasibleError(reach or why_infeasible(search.problem.candidates))
+        return InfeasibleError(_why_infeasible(search.problem, asked, search.clock))
     if search.status == INTERRUPTED:
         return StoppedError("interrupted before any plan was found")
     if search.clock.limit is None:
         return LimitError("every plan tried breaks a limit, and the bound that is left does not prove that all do")
-    return LimitError(f"the time limit of {search.clock.limit:g} s was reached before any plan was found")
+    return LimitError(_used_up(search.clock))
 
 
-def _within_reach(instance: Instance, best_of: Callable[[Instance], Plan], what: str = "the best") -> str | None:
-    """For a goodput target, the best goodput that the other limits allow; None where they allow none."""
-    target = instance.objective.goodput_target
-    if target is None:
-        return None
-    try:
-        best = best_of(instance.model_copy(update={"objective": Objective(kind="goodput")}))
-    except SpareoptError:
-        return None
-    reach = f"within the other limits {what} is {best.certificate.bound:,.1f}"
-    return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
+def _why_infeasible(problem: Problem, asked: _Asked, clock: Clock) -> str:
+    """Why no plan meets all limits: for a goodput target, the best goodput that the others allow, if any."""
+    target, alike = asked.instance.objective.goodput_target, asked.among == ZONES_ALIKE
+    if target is not None:
+        without = asked.instance.model_copy(update={"objective": Objective(kind="goodput")})
+        with suppress(SpareoptError):
+            best = solve(
+                without, seed=asked.seed, model=asked.model, time_limit=clock.remaining(), keep=asked.keep,
+                alike=asked.alike,
+            )  # fmt: skip
+            reach = f"within the other limits the best is {best.certificate.bound:,.1f}"
+            reach += ", with all zones of a class alike" if alike else ""
+            return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
+    return why_infeasible(problem.candidates) + (" by plans that build all zones of a class alike" if alike else "")
 
 
 def _evaluated(instance: Instance, decisions: Decisions, found: Outcome, model: Model) -> Evaluation:

@@ -88,10 +88,31 @@ def sweep(
     Raises InputError where any point is no valid instance, before the first is solved, and WorkerError where all
     worker processes die at once.
     """
+    return whole_sweep(
+        instance, over, gap=gap, time_limit=time_limit, seed=seed, model=model, processes=processes, executor=executor,
+        folder=folder, resume=resume, on_progress=on_progress,
+    ).table()  # fmt: skip
+
+
+def whole_sweep(
+    instance: Instance,
+    over: Mapping[str | tuple[str, ...], str | Sequence[Any]],
+    *,
+    gap: float = DEFAULT_GAP,
+    time_limit: float | None = None,
+    seed: int = 0,
+    model: Model = "exact",
+    processes: int = 1,
+    executor: Any = None,
+    folder: str | Path | None = None,
+    resume: bool = False,
+    on_progress: OnProgress | None = None,
+) -> Sweep:
+    """As ``sweep``, but the result as a whole: with its points, ``table()`` and, for notebooks, ``plot``."""
     return run_sweep(
         instance, axes_of(over), SolveOptions(gap, time_limit, seed, model), processes=processes, executor=executor,
         folder=folder, resume=resume, on_progress=on_progress,
-    ).table()  # fmt: skip
+    )  # fmt: skip
 
 
 def axes_of(over: Mapping[str | tuple[str, ...], str | Sequence[Any]]) -> list[Axis]:

@@ -486,3 +486,25 @@ def deterministic_trace(record: Record) -> Results:
         down = min(repair, end - clock - step)
         clock, downtime, events = clock + step + down, downtime + down, events + 1
     return {"downtime": downtime, "events": events, "availability": 1 - downtime / end}
+
+
+def airesim_report(record: Record) -> Results:
+    """A job on servers of which some are bad until a repair cures them, in expectation.
+
+    The job is so long that every server of the pool comes to work and every bad one is cured.  Of the failures of a
+    bad one the share 5/6 is systematic; each is followed by a repair that cures it with a chance of its own.
+    """
+    inputs = record["inputs"]
+    usual = inputs["servers"] * inputs["rate_per_day"] * inputs["job_days"]
+    bad, systematic = inputs["bad_share"] * inputs["pool"], inputs["bad_more"] / (1 + inputs["bad_more"])
+    auto, manual, escalates = 1 - inputs["auto_fails"], 1 - inputs["manual_fails"], inputs["escalates"]
+    staged, every = auto + inputs["auto_fails"] * escalates * manual, escalates * manual + (1 - escalates) * auto
+    found: Results = {}
+    for when, chance in (("", staged), ("_before", every)):
+        failures = usual + bad * systematic / chance
+        recovery, computing = failures * inputs["recovery_min"] / 60, 24 * inputs["job_days"]
+        total = computing + recovery + inputs[f"other_h{when}"]
+        found |= {f"failures{when}": failures, f"recovery_h{when}": recovery, f"training_h{when}": total}
+        found[f"ETR{when}"] = computing / total
+    found |= {"random_failures": usual, "systematic_failures": bad * systematic / staged}
+    return found | {"escalated": found["failures"] * inputs["auto_fails"] * escalates}

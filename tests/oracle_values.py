@@ -54,12 +54,6 @@ ORIGINS: dict[str, Origin] = {
     "own_statistical": "simulation",
 }
 
-NOT_COMPARED = {
-    "des.airesim.table1": (
-        "a simulation with warm standbys, servers that stay bad, and repair in stages that escalates; the record has "
-        "its results alone, and its own authors have replaced them"
-    ),
-}
 SLOW = ("rap.fhl", "rrap.series", "rrap.series_parallel")
 """Records that take seconds."""
 _ORDER = (
@@ -159,6 +153,9 @@ KINDS: dict[str, Kind] = {
     "mttf_fleet": Kind(kinds.mttf_fleet, "first-order model", TIME, "the interruption rate of a fleet"),
     "reliability_only_cett": Kind(
         kinds.reliability_only_cett, "exact model", TIME, "the useful share where restarts are all that is lost"
+    ),
+    "airesim_report": Kind(
+        kinds.airesim_report, "tests", TIME, "the terms of servers that stay bad until a repair cures them"
     ),
     "deterministic_trace": Kind(
         kinds.deterministic_trace, "tests", TIME, "the terms of a trace: what ages while the system is down"
@@ -340,5 +337,4 @@ def everything() -> Iterator[tuple[str, Value]]:
     yield from (("airesim", value) for place in range(len(GRID)) for value in of_point(place))
     for file in ("repair", "goodput", "redundancy"):
         for record in FILES[file]["records"]:
-            if record["id"] not in NOT_COMPARED:
-                yield from ((file, value) for value in of_record(record["id"]))
+            yield from ((file, value) for value in of_record(record["id"]))

@@ -6,6 +6,7 @@ What stands before a fenced block of a page, in an HTML comment, says how it is 
 * ``<!-- exit: N -->``: the commands of the block end with this exit code instead of 0;
 * ``<!-- output -->``: every line of the block (but ``...``) is printed by the example before it;
 * ``<!-- prints: COMMAND -->``: the same, of this command;
+* ``<!-- memo -->``: every number of the block was printed by an example above it;
 * ``<!-- skip: REASON -->``: the block is not run;
 * ``<!-- fields: MODEL -->``: the table after it lists the fields of a model, in its order.
 """
@@ -71,15 +72,24 @@ def plain(line: str) -> str:
     return re.sub(r"[\d.,]+", "#", line) if MASKED.search(line) else line
 
 
+def numbers(text: str) -> set[str]:
+    """The numbers of a text, without zeros at the end of a fraction."""
+    found = re.findall(r"\d+(?:[.,]\d+)*", text)
+    return {number.rstrip("0").rstrip(".") if "." in number else number for number in found}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that a page's commands end with the exit code stated, and print each line that the page shows."""
     monkeypatch.chdir(tmp_path)
-    runner, namespace, output = CliRunner(), {"__name__": "example"}, ""
+    runner, namespace, output, printed_above = CliRunner(), {"__name__": "example"}, "", ""
     for block in blocks(page):
         if "skip" in block.marks:
             continue
-        if "file" in block.marks:
+        if "memo" in block.marks:
+            unheard = numbers(block.text) - numbers(printed_above)
+            assert not unheard, f"{page.name} states in its memo what was not printed: {sorted(unheard)}"
+        elif "file" in block.marks:
             Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
         elif "output" in block.marks or "prints" in block.marks:
             if "prints" in block.marks:
@@ -98,6 +108,7 @@ def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkey
                 result = runner.invoke(cli.main, shlex.split(line, comments=True)[1:])
                 output += result.output
                 assert result.exit_code == int(block.marks.get("exit", "0")), f"{line}\n{result.output}"
+            printed_above += output
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_moved_cap_gives_a_new_proven_plan_that_the_command_line_finds_too(
     assert found.startswith(f"Goodput {value:,.1f} baseline GPUs")
 
     page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    page.wait_for_function("document.documentElement.scrollWidth <= 400")  # pictures follow a moment later
     set_lever(page, "limits-yearly_cost", "0.5 M$ per year")
     assert answered(page, "the least possible", "infeasible") == "No plan meets every limit (proven)."
     page.get_by_role("button", name="Set yearly cost").click()

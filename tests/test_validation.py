@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import validation
-from tests.oracle_values import CASES, FILES, GRID, NOT_COMPARED, RECORDS, SLOW, Value, point_name
+from tests.oracle_values import CASES, FILES, GRID, RECORDS, SLOW, Value, point_name
 
 PAGE = validation.PAGE.read_text(encoding="utf-8")
 
@@ -44,7 +44,7 @@ def test_every_record_is_on_the_page() -> None:
         assert f"| {point_name(point)} |" in PAGE
     for row in FILES["mlsys2026"]["rows"]:
         assert f"`K = {row['K']}, I = {row['I']}, R = {row['R']}`" in PAGE
-    assert all(why in PAGE for why in [*NOT_COMPARED.values(), *validation.LEFT_OUT.values()])
+    assert all(why in PAGE for why in validation.LEFT_OUT.values())
 
 
 def test_misses_are_shown_as_such() -> None:
@@ -57,9 +57,9 @@ def test_misses_are_shown_as_such() -> None:
     assert PAGE.count("**no**") == 2 * int(re.search(r"tolerance, (\d+)\s+are not", PAGE)[1])  # type: ignore[index]
 
 
-@pytest.mark.parametrize("numbers", [[1.0, 2.0, 3.0]])
-def test_noise_of_rounding_is_not_shown(numbers: list[float]) -> None:
+def test_noise_of_rounding_is_not_shown() -> None:
     """Proves that a difference of the last bits changes no character, so that machines agree on the page."""
+    numbers = [1.0, 2.5, 3e-4]
     rows = {
         validation.row(Value("one", "x", numbers, [one * (1 + k * 2e-16) for one in numbers], 1e-9, "printed", "tests"))
         for k in range(3)

@@ -123,5 +123,7 @@ def _amounts(limit: LimitSlack, currency: str) -> str:
 
 def _percent(share: float) -> str:
     """A share of a limit; not 100 % where something is left of it."""
-    text = f"{100 * share:.1f} %"
-    return f"{100 * share:.4g} %" if text == "100.0 %" and abs(share - 1) > 1e-9 else text.replace("100.0 %", "100 %")
+    if abs(share - 1.0) <= TOUCHED:
+        return "100 %"
+    texts = (f"{100 * share:.{digits}f}" for digits in range(1, 7))
+    return f"{next(text for text in texts if float(text) != 100.0)} %"

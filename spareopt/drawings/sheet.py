@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
 from spareopt.drawings.hover import hover, told
@@ -54,7 +55,11 @@ class Sheet(Figure):
 
 @contextmanager
 def on(axes: Axes | None, height: float, *, style: Any = GRID, grid: str = "x") -> Iterator[Axes]:
-    """The axes to draw on, in the style: those given, or new ones of the standard width and a height in inches."""
+    """The axes to draw on, in the style: those given, or new ones of the standard width and a height in inches.
+
+    Where new ones are placed is settled once they are drawn on, so that every rendering of them is alike.
+    """
+    own = axes is None
     with mpl.rc_context(STYLE | style):
         if axes is None:
             axes = new_sheet(height).add_subplot(axes_class=SheetAxes)
@@ -65,6 +70,19 @@ def on(axes: Axes | None, height: float, *, style: Any = GRID, grid: str = "x") 
         for side in ("top", "right"):
             axes.spines[side].set_visible(False)
         yield axes
+        for text in axes.findobj(Text):
+            text.set_parse_math(False)  # axes that were given may read two dollar signs as a formula
+        if own:
+            settle(axes.figure.figure)
+
+
+def settle(figure: Figure) -> None:
+    """Let the layout find its places, and keep them."""
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        for _ in range(2):  # ticks follow from the places, and places from the ticks
+            layout.execute(figure)
+    figure.set_layout_engine("none")
 
 
 def new_sheet(height: float) -> Sheet:

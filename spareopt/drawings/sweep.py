@@ -90,7 +90,7 @@ def heat(sweep: Sweep, axes: Axes | None = None) -> Axes:
                     place, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "black"
                 )
                 hover(mark, _says(sweep, point))
-        _value_ticks(ax, sweep, which=1)
+        _value_ticks(ax, sweep, which=1, room=180.0)
         step = -(-down // 14)
         labels = [wrapped(text, 80.0) for text in axis_texts(sweep, 0)]
         ax.set_yticks(range(0, down, step), labels[::step])
@@ -112,12 +112,12 @@ def _no_plan(sweep: Sweep, axes: Axes | None) -> Axes:
     return ax
 
 
-def _value_ticks(ax: Axes, sweep: Sweep, which: int = 0) -> None:
-    """Values of an axis below the picture, as many as there is room for, and the inputs that have them."""
+def _value_ticks(ax: Axes, sweep: Sweep, which: int = 0, room: float = 250.0) -> None:
+    """Values of an axis below the picture, as many as ``room`` (points) is for, and the inputs that have them."""
     texts = axis_texts(sweep, which)
     step = -(-len(texts) // MOST_TICKS)
     places = range(0, len(texts), step)
-    ax.set_xticks(places, [wrapped(texts[place], 250.0 / len(places)) for place in places], fontsize=8)
+    ax.set_xticks(places, [wrapped(texts[place], room / len(places) - 4.0, 8.0) for place in places], fontsize=8)
     paths = sweep.axes[which].paths
     words = input_words(paths[0]) + (f" with {counted(len(paths) - 1, 'other')}" if len(paths) > 1 else "")
     ax.set_xlabel(wrapped(words, 220.0))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import matplotlib as mpl
 import networkx as nx
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
 from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
@@ -276,21 +276,36 @@ def _outline(
     axes: Axes, squares: int, columns: int, side: float, corner: Callable[[int], tuple[float, float]], width: int,
     style: tuple[str, float], colour: str,
 ) -> None:  # fmt: skip
-    """Lines around every group of so many squares, wherever its rows break."""
-    lines = []
+    """Lines around every group of so many squares, wherever its rows break, as one path."""
     group = [place // width for place in range(squares)]
-    for place in range(squares):
-        x, y = corner(place)
-        row, column = divmod(place, columns)
-        if column == 0 or group[place - 1] != group[place]:
-            lines.append([(x, y), (x, y + side)])
-        if column == columns - 1 or place == squares - 1:
-            lines.append([(x + side, y), (x + side, y + side)])
-        if row == 0 or group[place - columns] != group[place]:
-            lines.append([(x, y), (x + side, y)])
-        if place + columns >= squares:
-            lines.append([(x, y + side), (x + side, y + side)])
-    axes.add_collection(LineCollection(lines, colors=colour, linewidths=style[1], linestyles=style[0], zorder=3))
+    rows = math.ceil(squares / columns)
+
+    def at(row: int, column: int) -> int | None:
+        """The group of the square there; None outside."""
+        place = row * columns + column
+        inside = row >= 0 and 0 <= column < columns and place < squares
+        return group[place] if inside else None
+
+    x0, y0 = corner(0)
+    points: list[tuple[float, float]] = []
+    for row in range(rows + 1):
+        for first, last in _runs([at(row - 1, column) != at(row, column) for column in range(columns)]):
+            points += [(x0 + first * side, y0 + row * side), (x0 + last * side, y0 + row * side)]
+    for column in range(columns + 1):
+        for first, last in _runs([at(row, column - 1) != at(row, column) for row in range(rows)]):
+            points += [(x0 + column * side, y0 + first * side), (x0 + column * side, y0 + last * side)]
+    codes: list[Any] = [Path.MOVETO, Path.LINETO] * (len(points) // 2)
+    axes.add_patch(PathPatch(Path(points, codes), fill=False, ec=colour, lw=style[1], ls=style[0], zorder=3))
+
+
+def _runs(flags: Sequence[bool]) -> Iterator[tuple[int, int]]:
+    """Where flags are set one after the other: the first of each run, and the place after its last."""
+    first = 0
+    for here, run in groupby(flags):
+        last = first + len(list(run))
+        if here:
+            yield first, last
+        first = last
 
 
 def _block(cursor: _Cursor, zone: _Zone) -> None:
@@ -363,7 +378,7 @@ def _faults(cursor: _Cursor, instance: Instance, graph: nx.DiGraph, styles: dict
             size = f"{gpus[0]:,}" if len(gpus) == 1 else f"{gpus[0]:,} to {gpus[-1]:,}"
             many = sum(number[node] for node in nodes)
             span = _span_words(domains[fault].spans, domains[fault].units) if fault in domains else ""
-            text = f"{fault}: {span}{size} GPUs; {_per_day(rate)}, all {many:,} together"
+            text = f"{fault}: {span}{size} GPUs; {_per_day(rate)}" + (f", all {many:,} together" if many > 1 else "")
             style = styles.get(fault)
         if style is not None:
             y = cursor.y + 0.5 * SMALL

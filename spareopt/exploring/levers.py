@@ -35,8 +35,15 @@ LOWEST, HIGHEST, STEPS = 0.5, 1.5, 40
 """Range of a cap around what is stated and what the plan uses, and into how many steps it is divided about."""
 NAMES = {"limits.working_gpus.minimum": "fewest working GPUs", "limits.working_gpus.maximum": "most working GPUs"}
 SENSES: dict[str, Sense] = {"<=": "at most", ">=": "at least"}
+FEW = 4
+"""Whole units around what is stated or used that a cap reaches at least."""
 ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 FURTHER_INPUTS: tuple[tuple[str, tuple[str, ...], Group], ...] = (
+    (
+        "repair of fault domains",
+        tuple(f"failures.domains.*.repair.{time}" for time in ("hands_on", "off_crew", "phases.*.hands_on")),
+        "repair and recovery",
+    ),
     ("lead time of the shelf", ("repair_plans.*.lead_time",), "repair and recovery"),
     ("checkpoint save", ("checkpoint_plans.*.save", "checkpoint_plans.*.memory.save"), "repair and recovery"),
     ("detection", ("checkpoint_plans.*.detection",), "repair and recovery"),
@@ -157,7 +164,7 @@ def _cap_levers(instance: Instance, decisions: Decisions | None, model: Model) -
         if known is None and not use:
             continue  # nothing of it is used, or known
         bound = cap.bound if known is None else known.bound
-        start = _typed(cap, bound)
+        start = value_text(bound) if known is not None and cap.kind == "share" else _typed(cap, bound)
         stops = _stops(instance, cap, start, bound, use)
         off = () if cap.path in REQUIRED else (_taken_out(cap),)
         text = None if known is None else start
@@ -210,7 +217,9 @@ def _stops(instance: Instance, cap: Cap, start: str, bound: float, use: float | 
         values = _groups(instance, bound)
     else:
         known = [bound, use if use else bound]
-        values = _round_values(LOWEST * min(known), HIGHEST * max(known), cap.whole)
+        around = FEW if cap.whole else 0
+        low, high = min(LOWEST * min(known), min(known) - around), max(HIGHEST * max(known), max(known) + around)
+        values = _round_values(low, high, cap.whole)
         gpus = instance.limits.working_gpus
         if cap.path == "limits.working_gpus.minimum":
             values = [value for value in values if value <= (gpus.maximum or math.inf)]

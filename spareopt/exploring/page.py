@@ -191,8 +191,9 @@ class Page:
         except InputError as error:
             self._kept_note.object = parts.message(error.faults[0].message, "refused")
             return
-        called = "" if item.name == item.called else f": names hold plain letters; “{item.called}” is its description"
-        self._kept_note.object = parts.message(f"Kept as {item.name}{called}.")
+        own = self._name.value_input and item.name != item.called
+        note = f": names hold plain letters; “{item.called}” is its description" if own else ""
+        self._kept_note.object = parts.message(f"Kept as {item.name}{note}.")
         self._name.value = self._name.value_input = ""
         self._show_kept(item.name)
 

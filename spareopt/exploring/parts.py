@@ -12,7 +12,7 @@ from spareopt.change_text import quantity_name
 from spareopt.conflict_text import infeasibility_text
 from spareopt.exploring.levers import Lever
 from spareopt.exploring.solving import Reply
-from spareopt.exploring.what_ifs import KeptWhatIf, name_of, value_words
+from spareopt.exploring.what_ifs import AS_IT_STANDS, KeptWhatIf, name_of, value_words
 from spareopt.instance import Instance
 from spareopt.plan import PROVEN, Plan
 from spareopt.plan_text import certificate_text, edge_note
@@ -54,7 +54,7 @@ def headline(reply: Reply, levers: Sequence[Lever]) -> str:
         proof = proof_words(c.status, c.gap)
         text = f"{value_words(plan)}{scale_text(c.objective, plan.evaluation)}, {proof}"
         kind = "proven" if c.status == PROVEN else "unproven"
-        return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap)])
+        return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap, c.among)])
     if answer.status == "infeasible":
         lines = [what, answer.why.rstrip(".") + "."]
         if reply.explaining:
@@ -158,9 +158,12 @@ def changes_part(plans: Sequence[Solved]) -> str:
         cells = "".join(f'<td class="n changed">{NOTHING if word is None else escape(word)}</td>' for word in words)
         rows.append(f'<tr><th scope="row">{escape(name)}</th>{cells}{"<td></td>" * len(others)}</tr>')
     same = "" if any("changed" in row for row in rows) else "<p>No decision differs.</p>"
+    name, of, _ = _measures(now.plan)[0]
+    new, old = of(now.plan), of(others[0].plan)
+    change = "" if new is None or not old else f": {name} {_change(new, old)} against {others[0].name}"
     return (
-        f"<h2>What changes</h2><div class='scroll'><table><thead><tr><th></th>{heads}{changed}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>{same}"
+        f"<h2>What changes{escape(change)}</h2><div class='scroll'><table>"
+        f"<thead><tr><th></th>{heads}{changed}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{same}"
     )
 
 
@@ -202,45 +205,60 @@ def kept_part(kept: Sequence[KeptWhatIf], nominal: Answer, levers: Sequence[Leve
     """What is kept, a row each, below the instance as it stands."""
     if not kept:
         return "<h2>Kept what-ifs</h2><p>None yet: move levers, then keep what you find.</p>"
-    base = nominal.plan
-    rows = [_kept_row("as it stands", [], nominal, base)]
+    rows: list[tuple[str, list[str], Answer]] = [(AS_IT_STANDS, [], nominal)]
     for item in kept:
         texts = {text for text in (item.called, name_of(item.answer.changes, levers)) if text != item.name}
-        rows.append(_kept_row(item.name, sorted(texts), item.answer, base))
-    numbers = ("objective", "change", "goodput", "capital", "cost per year", "design", "I", "R")
-    heads = "".join(f"<th>{text}</th>" for text in ("what-if", "proof"))
-    heads += "".join(f'<th class="n">{text}</th>' for text in numbers)
+        rows.append((item.name, sorted(texts), item.answer))
+    some = next((answer.plan for _, _, answer in rows if answer.plan is not None), None)
+    columns = [] if some is None else _kept_columns(some, nominal.plan)
+    heads = "".join(f"<th{_n(number)}>{escape(name)}</th>" for name, number, _ in columns)
+    body = "".join(_kept_row(*row, columns) for row in rows)
     return (
-        f"<h2>Kept what-ifs</h2><div class='scroll'><table class='kept'><thead><tr>{heads}<th>repair plan</th>"
-        f"</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+        "<h2>Kept what-ifs</h2><div class='scroll'><table class='kept'>"
+        f"<thead><tr><th>what-if</th><th>proven within</th>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
-def _kept_row(name: str, texts: Sequence[str], answer: Answer, base: Plan | None) -> str:
+def _kept_columns(some: Plan, base: Plan | None) -> list[tuple[str, bool, Callable[[Plan], str]]]:
+    """The columns of what is kept: name, whether it holds numbers, and the cell of a plan."""
+
+    def change(plan: Plan) -> str:
+        return NOTHING if base is None or plan is base else _change(plan.certificate.value, base.certificate.value)
+
+    def measured(of: Of, show: Callable[[float], str]) -> Callable[[Plan], str]:
+        return lambda plan: NOTHING if (value := of(plan)) is None else show(value)
+
+    def decided(field: str) -> Callable[[Plan], str]:
+        return lambda plan: _each(getattr(choice, field) for choice in plan.decisions.zones)
+
+    first, *others = [(name, True, measured(of, show)) for name, of, show in _measures(some)]
+    shown = [column for column in others if column[0] in ("goodput", "capital", "cost, capital included")]
+    decisions = [("design", False), ("intra_block_spares", True), ("inter_block_spares", True), ("repair_plan", False)]
+    names = {"intra_block_spares": "I", "inter_block_spares": "R"}
+    words = [(names.get(field, quantity_name(field)), number, decided(field)) for field, number in decisions]
+    return [first, ("change", True, change), *shown, *words]
+
+
+def _kept_row(
+    name: str, texts: Sequence[str], answer: Answer, columns: Sequence[tuple[str, bool, Callable[[Plan], str]]]
+) -> str:
     below = "".join(f"<small>{escape(text)}</small>" for text in texts)
-    first = f'<th scope="row">{escape(name)}{below}</th>'
-    plan = answer.plan
+    first, plan = f'<th scope="row">{escape(name)}{below}</th>', answer.plan
     if plan is None:
-        return f'<tr>{first}<td colspan="10">{escape(f"{answer.status}: {answer.why}")}</td></tr>'
-    c, e, zones = plan.certificate, plan.evaluation, plan.decisions.zones
-    cells = [
-        objective_number(c.objective, c.value, e.currency),
-        NOTHING if base is None or base is plan else _change(c.value, base.certificate.value),
-        f"{e.goodput:,.1f}",
-        NOTHING if e.capital is None else units.show(e.capital, units.MONEY, e.currency),
-        NOTHING if e.cost_per_year is None else units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency),
-        _each(choice.design for choice in zones),
-        _each(choice.intra_block_spares for choice in zones),
-        _each(choice.inter_block_spares for choice in zones),
-    ]
-    numbers = "".join(f'<td class="n">{escape(cell)}</td>' for cell in cells)
-    repair = escape(_each(choice.repair_plan for choice in zones))
-    return f"<tr>{first}<td>{escape(proof_words(c.status, c.gap))}</td>{numbers}<td>{repair}</td></tr>"
+        return f'<tr>{first}<td colspan="{len(columns) + 1}">{escape(f"{answer.status}: {answer.why}")}</td></tr>'
+    c = plan.certificate
+    proof = percent(c.gap) if c.status == PROVEN else proof_words(c.status, c.gap)
+    cells = "".join(f"<td{_n(number)}>{escape(cell(plan))}</td>" for _, number, cell in columns)
+    return f"<tr>{first}<td>{escape(proof)}</td>{cells}</tr>"
+
+
+def _n(number: bool) -> str:
+    return ' class="n"' if number else ""
 
 
 def command_part(title: str, commands: Sequence[str]) -> str:
     """Commands to type."""
-    return f"<p class='key'>{escape(title)}</p><pre>{escape(chr(10).join(commands))}</pre>"
+    return f"<p class='key'>{escape(title)}</p><pre class='typed'>{escape(chr(10).join(commands))}</pre>"
 
 
 def stale() -> str:

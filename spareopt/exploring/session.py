@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from spareopt.errors import InputError
 from spareopt.exploring.levers import Lever, changes_of, positions
 from spareopt.exploring.solving import Desk, Reply
-from spareopt.exploring.what_ifs import KeptWhatIf, as_overlay, keep, solved_by, typed_again
+from spareopt.exploring.what_ifs import AS_IT_STANDS, KeptWhatIf, as_overlay, keep, solved_by, typed_again
 from spareopt.instance import Instance
 from spareopt.overlays.overlay import overlay_text
 from spareopt.plan import Plan
@@ -18,7 +18,7 @@ from spareopt.what_if import Changes, SolveOptions, WhatIf, changed
 
 ADDRESS = "127.0.0.1"
 """Nothing but this machine reaches the page."""
-AS_IT_STANDS, BEFORE, NOW = "as it stands", "the one before", "now"
+BEFORE, NOW = "the one before", "now"
 
 
 @dataclass(frozen=True)

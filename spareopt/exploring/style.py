@@ -34,6 +34,7 @@ td.changed {{ font-weight: 600; white-space: normal; }}
 table.losses {{ width: 100%; }}
 table.kept small {{ display: block; color: #4b5563; max-width: 22em; white-space: normal; }}
 pre {{ font-size: 12px; overflow-x: auto; background: #f3f4f6; padding: 0.6rem; margin: 0.3rem 0; border-radius: 4px; }}
+pre.typed {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 .key {{ color: #4b5563; font-size: 12.5px; }}
 .refused {{ color: #9a3412; }}
 :host(.stale) {{ opacity: 0.4; filter: grayscale(1); }}
@@ -47,7 +48,8 @@ summary {{ cursor: pointer; font-weight: 600; }}
 STALE = "stale"
 """The class of what belongs to an earlier question."""
 WIDGET = f"""
-:host {{ font-family: {FONT}; font-size: 14px; }}
+:host {{ font-family: {FONT}; font-size: 14px; max-width: calc(100% - 20px); }}
+.bk-btn {{ white-space: normal !important; overflow-wrap: anywhere; }}
 .bk-btn-default {{ border: 1px solid #9ca3af !important; }}
 .noUi-tooltip {{ display: none; }}
 """

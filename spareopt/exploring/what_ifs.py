@@ -26,6 +26,8 @@ from spareopt.wording import objective_text, proof_words
 MOST_LETTERS = 80
 """Of the name of a scenario."""
 UNNAMED = "what-if"
+AS_IT_STANDS = "as it stands"
+"""What the instance without changes is called."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.\-/ ]+")
 
 
@@ -63,7 +65,7 @@ def name_of(changes: Changes, levers: Sequence[Lever]) -> str:
             words.append(f"no limit on {lever.name}")
         elif lever.key in changes:
             words.append(f"{lever.name} {changes[lever.key]}")
-    return " / ".join(words) or "as it stands"
+    return " / ".join(words) or AS_IT_STANDS
 
 
 def scenario_name(called: str, taken: Collection[str]) -> str:

@@ -27,6 +27,7 @@ WITHIN = "1 %"
 """How near the best plans are that are listed."""
 MOST_NEAR = 12
 REPLICATIONS = 40
+STOPPED = "interrupted before the report was made; nothing was written"
 SHOWN = ("frontier", "marginal", "tornado", "simulate")
 """Kinds of result folders that are shown instead of what is made here."""
 
@@ -135,13 +136,14 @@ def _options(plan: Plan) -> SolveOptions:
 
 def _made(make: Callable[[], T]) -> Analysis[T]:
     try:
-        return Analysis(make())
+        result = make()
     except StoppedError:
         raise
-    except KeyboardInterrupt:
-        raise StoppedError("interrupted before the report was written; nothing was written") from None
     except SpareoptError as error:
         return Analysis(why=str(error))
+    if getattr(result, "interrupted", False) or getattr(result, "status", "") == "interrupted":
+        raise StoppedError(STOPPED)  # Ctrl-C: half an analysis would not be the same each time
+    return Analysis(result)
 
 
 def _frontiers(plan: Plan, instance: Instance) -> tuple[Frontier, ...]:
@@ -158,6 +160,8 @@ def _frontiers(plan: Plan, instance: Instance) -> tuple[Frontier, ...]:
         raise InputError(instance.name, [Fault("", message)])
     for of in against:
         curve = frontier(instance, of, alike=True, model=plan.certificate.model)
+        if curve.interrupted:
+            raise StoppedError(STOPPED)
         if len(curve.points) > 1:
             break
     return (curve,)
@@ -176,6 +180,10 @@ def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
         try:
             there = changed(instance, {SCENARIO: name})
             found = answer(WhatIf(there, {SCENARIO: name}), _options(plan))
+            if found.status == "interrupted":
+                raise StoppedError(STOPPED)
+        except StoppedError:
+            raise
         except SpareoptError as error:
             found = Answer({SCENARIO: name}, "failed", why=str(error))
         if there is not None:

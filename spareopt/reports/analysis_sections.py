@@ -183,7 +183,10 @@ def scenarios_section(plan: Plan, instance: Instance, analyses: Analyses, known:
         "scenarios",
         "Scenarios",
         findings.scenarios_finding(rows, nominal),
-        sentences=("Pick a scenario to see its best plan beside the nominal one; the table below holds all of them.",),
+        sentences=(
+            "The best plan in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
+            "the table holds all of them.",
+        ),
         pictures=() if value is None else (drawn.scenarios_picture(plan, value, rows),),
         panels=tuple(_panel(row, nominal, plan, instance) for row in rows),
         tables=(_scenarios_table(rows, nominal, plan),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spareopt import units
+from spareopt.answer_text import claim_text
 from spareopt.binding import Binds
 from spareopt.curve_text import resource_name
 from spareopt.efficient import Frontier
@@ -23,15 +24,14 @@ from spareopt.wording import (
     counted,
     listed,
     number_text,
-    objective_number,
     objective_text,
     percent,
+    share_text,
     signed_percent,
 )
 
 STILL = 5e-8
 """Relative changes below this are none: they are of rounding."""
-CLAIMS = {"goodput": "no plan has more than", "cost": "no plan costs less than"}
 
 
 def answer_finding(plan: Plan) -> str:
@@ -67,11 +67,10 @@ def loss_name(name: str) -> str:
 
 def certificate_finding(plan: Plan) -> str:
     """What no plan can be better than, and how much a better one could gain at most."""
-    c, currency = plan.certificate, plan.evaluation.currency
-    bound = objective_number(c.objective, c.bound, currency)
-    claim = CLAIMS.get(c.objective, "no plan gives more than")
+    c = plan.certificate
+    claim = claim_text(c, plan.evaluation.currency)
     start = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    return f"{start}: {claim} {bound}; a longer search could gain {gap_words(plan)} at most"
+    return f"{start}: {claim}; a longer search could gain {gap_words(plan)} at most"
 
 
 def gap_words(plan: Plan) -> str:
@@ -163,7 +162,7 @@ def change_words(result: MarginalValues, step: MarginalStep) -> str:
 
 def near_finding(near: NearOptimal) -> str:
     """How many plans are nearly as good, and what they leave open."""
-    within = percent(near.within)
+    within = share_text(near.within)
     if near.number == 1:
         return f"No other plan is within {within} of the best"
     number = f"{near.number:,}" if near.number is not None else f"At least {len(near.plans):,}"
@@ -207,6 +206,8 @@ def tornado_finding(result: Tornado) -> str:
         changes = [value / nominal - 1.0 for value in sorted(values)]
         told = [signed_percent(change if abs(change) > STILL else 0.0) for change in dict.fromkeys(changes)]
         text += f": {' to '.join(told)}"
+    if any(end.status == "infeasible" for end in (top.low, top.high)):
+        text += ", and no plan is possible at one end" if values else ": no plan is possible at either end"
     return f"{text}; at {moved} of {len(ends)} ends another plan is best"
 
 

@@ -38,7 +38,7 @@ def answer_section(plan: Plan) -> Section:
     if plan.certificate.status != PROVEN:
         why = {"interrupted": "the search was interrupted", "limit reached": "the search reached its time limit"}
         c = plan.certificate
-        warnings.append(" ".join([f"NOT PROVEN: {why[c.status]}.", *doubt(c.status, c.gap)]))
+        warnings.append(" ".join([f"NOT PROVEN: {why[c.status]}.", *doubt(c.status, c.gap, c.among)]))
     if e.violated:
         warnings.append(f"The plan BREAKS {listed(limit_name(row.limit) for row in e.violated)}.")
     return Section(
@@ -127,9 +127,10 @@ def proof_section(plan: Plan) -> Section:
 
     sentences = []
     if c.status == PROVEN:
+        which = "" if c.among == "all plans" else " that builds all zones of a class alike"
         sentences.append(
-            "The optimiser holds the plan's exact score against a bound that no plan of this instance can pass, "
-            "whatever it decides. What lies between the two is all that a longer search could gain."
+            f"The optimiser holds the plan's exact score against a bound that no plan of this instance{which} can "
+            "pass, whatever it decides. What lies between the two is all that a longer search could gain."
         )
     else:
         sentences.append(
@@ -155,6 +156,7 @@ def proof_section(plan: Plan) -> Section:
     solved = "none was needed: the linear relaxation sufficed" if c.refinements == 0 else f"{c.refinements:,}"
     rows = [
         ("status", "proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"),
+        ("among", c.among),
         ("objective", f"{c.sense} {c.objective.replace('_', ' ').replace('dollar', 'money')}"),
         ("value of the plan", shown(c.value)),
         ("bound: no plan is better", shown(c.bound)),
@@ -340,10 +342,16 @@ def topology_section(plan: Plan, instance: Instance) -> Section:
 
 
 def topology_data(plan: Plan, instance: Instance) -> list[dict[str, Any]]:
-    """Each kind of unit: how many, what one takes down, how often it fails."""
+    """Each kind of unit: how many, what one takes down, how often one fails; those alike of several zones together."""
     designs = {design.name: design for design in instance.designs}
     layouts = [ZoneLayout(c.zone, c.count, designs[c.design], c.racks) for c in plan.decisions.zones]
-    return [dict(row) for row in as_data(build_topology(instance, layouts))["nodes"]]
+    alike: dict[tuple[object, ...], dict[str, Any]] = {}
+    for row in as_data(build_topology(instance, layouts))["nodes"]:
+        key = (row["kind"], row["fault"], row["blast_radius_gpus"], row["rate_per_h"])
+        known = alike.setdefault(key, {**row, "units": 0.0})
+        known["units"] += row["units"]
+    order = list(dict.fromkeys(row["kind"] for row in alike.values()))
+    return sorted(alike.values(), key=lambda row: order.index(row["kind"]))
 
 
 def loss_rows(evaluation: Evaluation) -> list[tuple[str, float]]:

@@ -14,7 +14,6 @@ from spareopt.plan import Plan
 from spareopt.reading import read_instance
 from spareopt.settings import SCENARIO as SCENARIO_PATH
 from spareopt.settings import options_of
-from spareopt.what_if import changed
 from spareopt.workbooks.comments import Comments, read_comments
 from spareopt.workbooks.origin import SCENARIO
 from spareopt.yaml_source import parse_value
@@ -40,14 +39,16 @@ def source_of(plan: Plan, instance: Instance, given: str | Path | None) -> tuple
         name = plan.provenance.instance
         known = _shipped(plan)
         if known is None:
-            return Source(None, Comments((), {})), instance
+            return Source(None, Comments((), {})), instance  # with the scenarios that it holds itself
         given = name
     else:
         known = read_instance(given)
         if known.name != plan.provenance.instance:
             message = f"the plan is of instance {plan.provenance.instance!r}, this is {known.name!r}"
             raise InputError("--instance", [Fault(str(given), message)])
-    told = instance.model_copy(update={"scenarios": known.scenarios, "intervals": known.intervals})
+    scenarios = {**known.scenarios, **instance.scenarios}
+    intervals = {**known.intervals, **instance.intervals}
+    told = instance.model_copy(update={"scenarios": scenarios, "intervals": intervals})
     return Source(str(given), read_comments(given)), told
 
 
@@ -60,11 +61,10 @@ def _shipped(plan: Plan) -> Instance | None:
         return None
     base = read_instance(instances.path(name))
     overlays, scenarios, overrides = split_changes(plan.provenance.applied)
+    if overlays and scenarios:  # which replaces which can't be told again
+        return None
     try:
-        again = changed(base, overlays).model_copy(update={"scenarios": base.scenarios})
-        for scenario in scenarios:
-            again = changed(again, {SCENARIO_PATH: scenario}).model_copy(update={"scenarios": base.scenarios})
-        again = changed(again, overrides)
+        again = read_instance(instances.path(name), scenarios=scenarios, overrides={**overlays, **overrides})
     except InputError:
         return None
     return base if again.input_hash() == plan.provenance.input_hash else None

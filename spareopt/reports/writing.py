@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spareopt.errors import Fault, InputError
+from spareopt.errors import Fault, InputError, StoppedError
 from spareopt.folders import check_new_file, check_new_folder, write_folder, write_new_file
 from spareopt.instance import Instance
 from spareopt.plan import Plan
-from spareopt.reports.analyses import NOTHING_GIVEN, Given, analyse, read_given
+from spareopt.reports.analyses import NOTHING_GIVEN, STOPPED, Given, analyse, read_given
 from spareopt.reports.parts import Section
 
 SUFFIX = ".html"
@@ -75,9 +75,12 @@ def write_report(
     """
     page, folder = check_report_name(path)
     given = read_given(results, plan)
-    report = report_of(
-        plan, instance, folder.name, source, given=given, on_step=on_step, on_simulation=on_simulation
-    )  # fmt: skip
+    try:
+        report = report_of(
+            plan, instance, folder.name, source, given=given, on_step=on_step, on_simulation=on_simulation
+        )
+    except KeyboardInterrupt:
+        raise StoppedError(STOPPED) from None
 
     def fill(whole: Path) -> None:
         for name, content in report.files.items():
