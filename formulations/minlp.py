@@ -4,50 +4,56 @@ A second statement of what the candidates, the evaluator and the selection model
 alone, for checks on small cases.  Repair is ample, units fail independently, and every rack holds one block, or never
 fails.
 
-Variables of a zone z: :math:`x_d` chooses the design, and with it K; the intra-block spares
-:math:`I = \sum_{j\ge1} v_j` and the inter-block spares :math:`R = \sum_{j\ge1} t_j` are counted by falling binaries
-(:math:`v_j = 1` where :math:`I \ge j`); :math:`l_n` chooses the number of blocks :math:`L = \sum_n n\,l_n`, which is
-racks times blocks per rack; :math:`y_p` the repair plan; :math:`c_s` the GPU limit.  For the cluster :math:`o_k`
-chooses the checkpoint plan.  With a as the chosen plan's probability that a tray is up, :math:`1/(1+\lambda m_p)`,
-:math:`r` that of a rack and :math:`q` that of what spans the zone, the heads of binomial laws are polynomials:
+Variables of a zone z: $x_d$ chooses the design, and with it K; the intra-block spares
+$I = \sum_{j\ge1} v_j$ and the inter-block spares $R = \sum_{j\ge1} t_j$ are counted by falling binaries
+($v_j = 1$ where $I \ge j$); $l_n$ chooses the number of blocks $L = \sum_n n\,l_n$, which is
+racks times blocks per rack; $y_p$ the repair plan; $c_s$ the GPU limit.  For the cluster $o_k$
+chooses the checkpoint plan.  With a as the chosen plan's probability that a tray is up, $1/(1+\lambda m_p)$,
+$r$ that of a rack and $q$ that of what spans the zone, the heads of binomial laws are polynomials:
 
-.. math::
+```math
+\begin{aligned}
+b_z &= r_z \sum_d x_d \sum_{j<K_d} v_j \binom{K_d}{j} (1-a_z)^j a_z^{K_d-j}, \qquad v_0 = 1,\\
+A_z &= q_z \sum_n l_n \sum_{j<n} t_j \binom{n}{j} (1-b_z)^j b_z^{n-j}, \qquad t_0 = 1 .
+\end{aligned}
+```
 
-    b_z &= r_z \sum_d x_d \sum_{j<K_d} v_j \binom{K_d}{j} (1-a_z)^j a_z^{K_d-j}, \qquad v_0 = 1,\\
-    A_z &= q_z \sum_n l_n \sum_{j<n} t_j \binom{n}{j} (1-b_z)^j b_z^{n-j}, \qquad t_0 = 1 .
+With $w = L-R$ working blocks of $k = K-I$ working trays of g GPUs
 
-With :math:`w = L-R` working blocks of :math:`k = K-I` working trays of g GPUs
+```math
+N = \sum_z w_z k_z g_z, \qquad \Lambda = \Lambda_0 + \sum_z \bigl(w_z (k_z\lambda_{tray} + \lambda_{rack})
++ \lambda_{zone}\bigr),
+```
 
-.. math::
+and with $u = \Lambda\tau$, save $\delta$ and recovery time $\rho$ of the chosen checkpoint plan
 
-    N = \sum_z w_z k_z g_z, \qquad \Lambda = \Lambda_0 + \sum_z \bigl(w_z (k_z\lambda_{tray} + \lambda_{rack})
-    + \lambda_{zone}\bigr),
+```math
+\ln\eta = \ln u - \Lambda\rho - \ln\bigl(e^{u+\Lambda\delta} - 1\bigr) .
+```
 
-and with :math:`u = \Lambda\tau`, save :math:`\delta` and recovery time :math:`\rho` of the chosen checkpoint plan
-
-.. math::  \ln\eta = \ln u - \Lambda\rho - \ln\bigl(e^{u+\Lambda\delta} - 1\bigr) .
-
-At a given period :math:`u = \Lambda\tau_k`; at the best one u is free, and as nothing gets better by a
-smaller :math:`\eta`, its optimum is the best period: the condition for it, :math:`1-u=e^{-u-\Lambda\delta}`, need not
+At a given period $u = \Lambda\tau_k$; at the best one u is free, and as nothing gets better by a
+smaller $\eta$, its optimum is the best period: the condition for it, $1-u=e^{-u-\Lambda\delta}$, need not
 be stated.
 
-Scale: :math:`\ln s \le \ln h_z + \ln g(n_z) + \ln(\text{speed}_z)` for every zone, with :math:`n = kg` and the ring
-form :math:`g(n) = n/(1+o(n-1))` over that of the reference size; :math:`\ln h` is a number of the GPU limit, a gain of
-spares :math:`v_1 \ln gain`, or :math:`e\,(\ln(K-\alpha I) - \ln(K-I))` of a rack of fixed power.  Then
+Scale: $\ln s \le \ln h_z + \ln g(n_z) + \ln(\text{speed}_z)$ for every zone, with $n = kg$ and the ring
+form $g(n) = n/(1+o(n-1))$ over that of the reference size; $\ln h$ is a number of the GPU limit, a gain of
+spares $v_1 \ln gain$, or $e\,(\ln(K-\alpha I) - \ln(K-I))$ of a rack of fixed power.  Then
 
-.. math::  \ln(\text{goodput}) = \ln N + \ln s + \ln A_{site} + \sum_z \ln A_z + \ln\eta .
+```math
+\ln(\text{goodput}) = \ln N + \ln s + \ln A_{site} + \sum_z \ln A_z + \ln\eta .
+```
 
-Power drawn: :math:`B = \sum_z racks_z\,(\text{blocks per rack}\cdot K\,\text{idle} + \text{rest})` while blocked and
-:math:`E = \sum_z w_z k_z (\text{working} - \text{idle})` more while running.  Capital is racks times price plus site
-capital times B + E; the yearly cost that of plans plus energy, price :math:`\times (B + A E)` with
-:math:`A = A_{site} \prod_z A_z`; cost is capital over the years it is spread plus yearly cost.  Placement groups of G
-GPUs: :math:`k g P = G` and :math:`w = P m` with whole P and m.
+Power drawn: $B = \sum_z racks_z\,(\text{blocks per rack}\cdot K\,\text{idle} + \text{rest})$ while blocked and
+$E = \sum_z w_z k_z (\text{working} - \text{idle})$ more while running.  Capital is racks times price plus site
+capital times B + E; the yearly cost that of plans plus energy, price $\times (B + A E)$ with
+$A = A_{site} \prod_z A_z$; cost is capital over the years it is spread plus yearly cost.  Placement groups of G
+GPUs: $k g P = G$ and $w = P m$ with whole P and m.
 
 Only the binaries (and P, m) are declared whole: counts follow from them.  Declared so too, they led SCIP 10 to call
 feasible models infeasible and to cut off optima, in one case of ten; so did a load u bounded by nothing better than 0.
 
-Objectives: :math:`\ln` goodput, least cost with :math:`\ln` goodput above a target, or :math:`\ln` goodput less
-:math:`\ln` cost.  Plans whose zones are up for less than :data:`LEAST_UP` of the time are left out.
+Objectives: $\ln$ goodput, least cost with $\ln$ goodput above a target, or $\ln$ goodput less
+$\ln$ cost.  Plans whose zones are up for less than ``LEAST_UP`` of the time are left out.
 """
 
 from __future__ import annotations
@@ -398,7 +404,7 @@ def _head(up: Any, number: int, at_least: Any, z: int, most: int) -> Any:
 
 
 def _add_efficiency(model: pyo.ConcreteModel, cluster: Cluster) -> None:
-    r"""The logarithm of :math:`\eta`, by the load u, work between saves in units of the mean time between faults."""
+    r"""The logarithm of $\eta$, by the load u, work between saves in units of the mean time between faults."""
     plans = cluster.checkpoints
     low, high = model.rate.bounds
     given = [plan.period for plan in plans if plan.period is not None]

@@ -1,30 +1,36 @@
 r"""Choose one candidate per member of each group, the same in every scenario, for the best mean, tail or worst value.
 
-A selection (``selection.py``) is asked for in several scenarios :math:`s` of weight :math:`w_s`.  The counts
-:math:`n_c` and the option are decided once; what they come to differs.  Each scenario has its log-value
+A selection (``selection.py``) is asked for in several scenarios $s$ of weight $w_s$.  The counts
+$n_c$ and the option are decided once; what they come to differs.  Each scenario has its log-value
 
-.. math::  v_s \le c^T n + t(n) + a_s^T n + t_s(n), \qquad v_s \le U_s,
+```math
+v_s \le c^T n + t(n) + a_s^T n + t_s(n), \qquad v_s \le U_s,
+```
 
-the terms of a selection, each an over-estimate: :math:`c, t` are those that are the same in every scenario and are
-written once.  :math:`U_s` is a bound that is known of the scenario alone, and :math:`L_s \le v_s` a value that it must
+the terms of a selection, each an over-estimate: $c, t$ are those that are the same in every scenario and are
+written once.  $U_s$ is a bound that is known of the scenario alone, and $L_s \le v_s$ a value that it must
 reach for the plan to be of interest at all.  Every scenario's limits hold in that scenario.
 
 Worst case: the logarithm rises, so the least of the values is found by the least of their logarithms,
-:math:`\max w` with :math:`w \le v_s` for all s; no exponential is needed.
+$\max w$ with $w \le v_s$ for all s; no exponential is needed.
 
-Otherwise the values :math:`g_s \le e^{v_s}` themselves are weighed: a mean of logarithms is no more than a lower bound
-of the logarithm of the mean.  :math:`e^v` is convex, so that between two of its edges it is below its secant; one of
-the pieces q is chosen (:math:`\sum_q z_{sq} = 1,\; v_s = \sum_q x_{sq},\; l_q z_{sq} \le x_{sq} \le h_q z_{sq}`), and
+Otherwise the values $g_s \le e^{v_s}$ themselves are weighed: a mean of logarithms is no more than a lower bound
+of the logarithm of the mean.  $e^v$ is convex, so that between two of its edges it is below its secant; one of
+the pieces q is chosen ($\sum_q z_{sq} = 1,\; v_s = \sum_q x_{sq},\; l_q z_{sq} \le x_{sq} \le h_q z_{sq}$), and
 
-.. math::  g_s \le \sum_q \Bigl( e^{l_q} z_{sq} + \frac{e^{h_q} - e^{l_q}}{h_q - l_q} (x_{sq} - l_q z_{sq}) \Bigr).
+```math
+g_s \le \sum_q \Bigl( e^{l_q} z_{sq} + \frac{e^{h_q} - e^{l_q}}{h_q - l_q} (x_{sq} - l_q z_{sq}) \Bigr).
+```
 
-Mean: :math:`\max \sum_s w_s g_s`.  Conditional value at risk, the mean of the worst share :math:`\alpha` of the weight
-(Rockafellar and Uryasev 2000, for gains instead of losses), with the threshold :math:`\zeta` free:
+Mean: $\max \sum_s w_s g_s$.  Conditional value at risk, the mean of the worst share $\alpha$ of the weight
+(Rockafellar and Uryasev 2000, for gains instead of losses), with the threshold $\zeta$ free:
 
-.. math::  \max \; \zeta - \frac{1}{\alpha} \sum_s w_s d_s, \qquad d_s \ge \zeta - g_s, \; d_s \ge 0.
+```math
+\max \; \zeta - \frac{1}{\alpha} \sum_s w_s d_s, \qquad d_s \ge \zeta - g_s, \; d_s \ge 0.
+```
 
-At :math:`\alpha = 1` it is the mean, at :math:`\alpha \le \min_s w_s` the worst case.  All three rise in every
-:math:`g_s`, so that over-estimates of the :math:`g_s` make the optimum a true bound.
+At $\alpha = 1$ it is the mean, at $\alpha \le \min_s w_s$ the worst case.  All three rise in every
+$g_s$, so that over-estimates of the $g_s$ make the optimum a true bound.
 """
 
 from __future__ import annotations

@@ -1,33 +1,35 @@
 r"""Choose one candidate per member of each group: additive log-values, budgets, and piecewise-linear couplings.
 
-Sets: groups :math:`z` of :math:`m_z` identical members, candidates :math:`c` of a group, options :math:`o` (one for
-all, such as a checkpoint plan), pieces :math:`p` of the rate coupling, each belonging to one option.
+Sets: groups $z$ of $m_z$ identical members, candidates $c$ of a group, options $o$ (one for
+all, such as a checkpoint plan), pieces $p$ of the rate coupling, each belonging to one option.
 
-Variables: :math:`n_c` members of its group that take candidate c, with :math:`\sum_{c\in z} n_c = m_z`.
+Variables: $n_c$ members of its group that take candidate c, with $\sum_{c\in z} n_c = m_z$.
 
 Log-value, maximised or held above a target; each coupling is an over-estimate, so the optimum is a true bound:
 
-.. math::  v = v_0 + \sum_c a_c n_c + \sum_k t_k + s + y
+```math
+v = v_0 + \sum_c a_c n_c + \sum_k t_k + s + y
+```
 
-* concave terms :math:`t_k \le \alpha (b_k^T n) + \beta` for every tangent :math:`(\alpha, \beta)` of a concave
+* concave terms $t_k \le \alpha (b_k^T n) + \beta$ for every tangent $(\alpha, \beta)$ of a concave
   function;
-* the slowest member's scale :math:`s \le \sum_l \sigma_l w_l`, one level :math:`w_l` chosen, no member below it:
-  :math:`\sum_{c: level_c < l} n_c \le M \sum_{j < l} w_j`; and :math:`s` is at most the mean scale of each group;
-* the rate coupling: one piece is chosen (:math:`\sum_p u_p = 1`), the rate :math:`r_0 + r^T n = \sum_p x_p` lies in
-  it (:math:`l_p u_p \le x_p \le h_p u_p`), and :math:`y = \sum_p y_p` with :math:`y_p \le \alpha x_p + \beta u_p`
+* the slowest member's scale $s \le \sum_l \sigma_l w_l$, one level $w_l$ chosen, no member below it:
+  $\sum_{c: level_c < l} n_c \le M \sum_{j < l} w_j$; and $s$ is at most the mean scale of each group;
+* the rate coupling: one piece is chosen ($\sum_p u_p = 1$), the rate $r_0 + r^T n = \sum_p x_p$ lies in
+  it ($l_p u_p \le x_p \le h_p u_p$), and $y = \sum_p y_p$ with $y_p \le \alpha x_p + \beta u_p$
   for its lines.
 
-Cost, minimised or capped: :math:`C = d^T n + d_o + f e`, where :math:`e \ge (q^T n)\exp(a_0 + a^T n)` is energy that
-is only used while available, and :math:`f` is the share of it that counts: 1, or 0 where something else than money is
-minimised, or the ratio of two units.  With :math:`q = q^T n` in :math:`[q_{min}, q_{max}]` and the exponent x in a
-piece :math:`[l, h]`, the product is at least :math:`e^l q + q_{min} (e^x - e^l)` and
-:math:`e^h q + q_{max} (e^x - e^h)`
-(McCormick); replacing :math:`e^x` by its tangents at l and h keeps both below it, and exact at the piece's ends.
+Cost, minimised or capped: $C = d^T n + d_o + f e$, where $e \ge (q^T n)\exp(a_0 + a^T n)$ is energy that
+is only used while available, and $f$ is the share of it that counts: 1, or 0 where something else than money is
+minimised, or the ratio of two units.  With $q = q^T n$ in $[q_{min}, q_{max}]$ and the exponent x in a
+piece $[l, h]$, the product is at least $e^l q + q_{min} (e^x - e^l)$ and
+$e^h q + q_{max} (e^x - e^h)$
+(McCormick); replacing $e^x$ by its tangents at l and h keeps both below it, and exact at the piece's ends.
 
 Totals of whole numbers of the candidates (racks, spare blocks) are variables of their own.  They follow from the
 counts and change no optimum, but a branch on a total settles many nearly equal counts at once.
 
-Ratio: the objective is :math:`v - \ln C`, with :math:`-\ln C` (convex) over-estimated by its secant in one of the
+Ratio: the objective is $v - \ln C$, with $-\ln C$ (convex) over-estimated by its secant in one of the
 pieces of C.  The logarithm of a ratio is a difference of logarithms, so one model gives the ratio's bound directly.
 """
 

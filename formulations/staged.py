@@ -1,30 +1,32 @@
 r"""Buy over quarters and choose how to run what is bought in each: selections tied together by flows through states.
 
-In every quarter :math:`t` each member of a group is in one state :math:`k`, of which there are :math:`f_{tk}`; members
-are alike, so that only numbers of them count.  They move from state to state along the moves :math:`m` into a quarter,
-:math:`y_{tm}` of them:
+In every quarter $t$ each member of a group is in one state $k$, of which there are $f_{tk}$; members
+are alike, so that only numbers of them count.  They move from state to state along the moves $m$ into a quarter,
+$y_{tm}$ of them:
 
-.. math::  \sum_{m: tail = k} y_{tm} = f_{t-1,k}, \qquad \sum_{m: head = k} y_{tm} = f_{tk},
+```math
+\sum_{m: tail = k} y_{tm} = f_{t-1,k}, \qquad \sum_{m: head = k} y_{tm} = f_{tk},
+```
 
-with :math:`f_{-1}` the start.  What is spent on a move is a difference of what two states hold, so that it does not
-matter which member goes where, and :math:`y` need not be whole.
+with $f_{-1}$ the start.  What is spent on a move is a difference of what two states hold, so that it does not
+matter which member goes where, and $y$ need not be whole.
 
 Each quarter is a selection (``selection.py``) whose candidates belong to states:
-:math:`\sum_{c \in k} n_{tc} = f_{tk}`.  Its log-value, its limits and the choice of an option are its own.  A quarter
+$\sum_{c \in k} n_{tc} = f_{tk}$.  Its log-value, its limits and the choice of an option are its own.  A quarter
 may be idle, an option of its own that is taken just where no member is in a state that is built:
-:math:`1 - i_t \le \sum_{k\,built} f_{tk} \le M (1 - i_t)`.
+$1 - i_t \le \sum_{k\,built} f_{tk} \le M (1 - i_t)$.
 
-Money: for every limit, :math:`\sum_{t,m} p_{tm} y_{tm} + \sum_u q_u s_u \le b` over some of the moves and of the orders
-:math:`s_u` of stock.  What the candidates of a quarter take of the stock has arrived:
-:math:`\sum_c h_c n_{tc} \le H_t + \sum_{u \le t - lead} s_u`.
+Money: for every limit, $\sum_{t,m} p_{tm} y_{tm} + \sum_u q_u s_u \le b$ over some of the moves and of the orders
+$s_u$ of stock.  What the candidates of a quarter take of the stock has arrived:
+$\sum_c h_c n_{tc} \le H_t + \sum_{u \le t - lead} s_u$.
 
-Value: :math:`\max \sum_t w_t g_t` with :math:`g_t \le e^{v_t}` over-estimated by secants as in ``robust.py``, on the
-range :math:`[L_t, U_t]` that is of interest; where a quarter may be lost or idle, :math:`v_t` may be below
-:math:`L_t`, and counts as there.  Cost: :math:`\min \sum_t w_t C_t + \sum c_{tm} y_{tm} + \sum d_u s_u` with
-:math:`v_t` at least its target.
+Value: $\max \sum_t w_t g_t$ with $g_t \le e^{v_t}$ over-estimated by secants as in ``robust.py``, on the
+range $[L_t, U_t]$ that is of interest; where a quarter may be lost or idle, $v_t$ may be below
+$L_t$, and counts as there.  Cost: $\min \sum_t w_t C_t + \sum c_{tm} y_{tm} + \sum d_u s_u$ with
+$v_t$ at least its target.
 
-With a focus on quarter t, only that one is chosen for, and :math:`v_t` is maximised: a bound on it alone.  Before
-that, the most that can be held, :math:`\max \sum_t \omega_t \sum_k r_k f_{tk}` over whole numbers of members within the
+With a focus on quarter t, only that one is chosen for, and $v_t$ is maximised: a bound on it alone.  Before
+that, the most that can be held, $\max \sum_t \omega_t \sum_k r_k f_{tk}$ over whole numbers of members within the
 money alone, is a small model of its own; as a row of the others it takes from their relaxation what only parts of
 members could buy.
 """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spareopt import units
 from spareopt.decision_words import choices_words
-from spareopt.plan import PROVEN, Certificate, Plan
+from spareopt.plan import ALL_PLANS, PROVEN, Certificate, Plan
 from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
 
 MOST_WORDS = 300
@@ -30,7 +30,7 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     value = objective_text(c.objective, c.value, e.currency)
     proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
     sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {percent(c.gap)})."
-    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap)])]
+    told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
     if any("approximation" in method for method in e.method.values()):
         told.append(f"Some of it is approximated: {method_at}.")
@@ -40,6 +40,6 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
 def claim_text(certificate: Certificate, currency: str) -> str:
     """What no plan is better than, of all plans or of those that the certificate is among."""
     c = certificate
-    subject = "no plan" if c.among == "all plans" else "no plan that builds all zones of a class alike"
+    subject = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
     better = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
     return f"{subject} {better} {objective_number(c.objective, c.bound, currency)}"

@@ -15,7 +15,7 @@ from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.limits import LimitSlack
 from spareopt.optimise import solve
-from spareopt.plan import INTERRUPTED, PROVEN, Plan
+from spareopt.plan import INTERRUPTED, PROVEN, ZONES_ALIKE, Plan
 from spareopt.record import Frozen
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP, OnProgress, named
@@ -62,7 +62,8 @@ def what_binds(
 ) -> list[Binds]:
     """For each limit that the instance states: whether it binds the plan, and the optimum without it.
 
-    ``plan`` is the instance's optimum, or a plan of it.  ``time_limit`` in seconds for each solve.  A goodput target is
+    ``plan`` is the instance's optimum, or a plan of it; where it is the best with all zones alike, so is the optimum
+    without a limit.  ``time_limit`` in seconds for each solve.  A goodput target is
     what the least cost is for, so it is not taken out: its status is "not known".  Raises StoppedError on Ctrl-C.
     """
     return [
@@ -98,6 +99,7 @@ def _binds(
     try:
         free = solve(
             free_of_it, gap=gap, time_limit=time_limit, seed=seed, model=model,
+            alike=plan.certificate.among == ZONES_ALIKE,
             on_progress=named(report, f"without {limit.limit}"),
         )  # fmt: skip
     except LimitError:

@@ -149,7 +149,7 @@ class ZoneBuild:
         return StateScores(short, whole)
 
     def missing(self, plan: RepairPlan, choice: RepairChoice, intra_spares: int, inter_spares: Counts) -> StateScores:
-        """As :meth:`scores`, with the mean share of the replica groups that can't be placed instead of P(short).
+        """As ``scores``, with the mean share of the replica groups that can't be placed instead of P(short).
 
         Of g groups on w working blocks, k are placed while at least k w/g blocks are usable, so that the mean share
         missing is the mean over k = 1..g of P(more than L − k w/g unusable).
@@ -221,7 +221,7 @@ def score_zone(
 ) -> tuple[dict[str, Any], StateScores]:
     """Score a zone for every pair of R in ``inter`` and GPU limit in ``limits``; ``columns``: its own, where known.
 
-    Returns the columns of :func:`zone_columns` with more, and the scores by R that they come from.  More columns: what
+    Returns the columns of ``zone_columns`` with more, and the scores by R that they come from.  More columns: what
     is chosen of the repair plan, P(zone short), interruption rate (per hour), GPUs placed on average, planned stops
     (hours per hour), capital, yearly cost without energy.
     """

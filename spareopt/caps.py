@@ -70,7 +70,7 @@ class Cap:
         return value if self.sense == "<=" else -value
 
     def value(self, loss: float) -> float:
-        """The value that :meth:`loss` came from."""
+        """The value that ``loss`` came from."""
         if self.kind == "share":
             return 1.0 - loss
         return loss if self.sense == "<=" else -loss

@@ -398,7 +398,7 @@ def _side_by_side(result: PlanComparison, names: Sequence[str]) -> list[object]:
     lines = []
     for named, name in zip(result.plans, names, strict=True):
         plan = named.plan
-        proof = proof_words(plan.certificate.status, plan.certificate.gap)
+        proof = proof_words(plan.certificate.status, plan.certificate.gap, plan.certificate.among)
         changes = f" {applied_text(plan.provenance.applied)}" if plan.provenance.applied else ""
         lines.append(f"{name}: {plan.provenance.instance}, {proof}.{changes}")
     return [f"Side by side ({DIFFERS} differs)", "", *map(prose, lines), out]

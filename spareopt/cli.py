@@ -11,6 +11,7 @@ import click
 from spareopt.cli_calibrate import calibrate
 from spareopt.cli_compare import compare
 from spareopt.cli_explain import explain
+from spareopt.cli_explore import explore
 from spareopt.cli_frontier import frontier
 from spareopt.cli_map import map_command
 from spareopt.cli_marginal import marginal
@@ -124,7 +125,7 @@ def solve(
     finish(
         plan,
         lambda: plan_text.plan_text(plan, instance),
-        lambda folder: _next_step(given, folder, source, excel, run),
+        lambda folder: _next_step(given, folder, source, excel, run, " --alike" if alike else ""),
         as_json=as_json,
         output=output,
         write=lambda folder: store.write_plan(plan, instance, folder),
@@ -153,12 +154,14 @@ def _write_report(plan: Plan, instance: Instance, file: str, source: str) -> Non
         raise InputError(file, [Fault("", str(error))]) from None
 
 
-def _next_step(given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None) -> str:
+def _next_step(
+    given: str, output: str | None, source: str, excel: str | None, run: Kept[Plan] | None, alike: str
+) -> str:
     """The command to try next; ``given`` names the instance with its changes, ``source`` without."""
     if excel is not None:
-        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}"
+        return f"{written_to(output, run)}Next: {edit_workbook(source, excel)}{alike}"
     if output is None:
-        return f"Next: spareopt solve {given} -o my-plan, or spareopt show {given}"
+        return f"Next: spareopt solve {given}{alike} -o my-plan, or spareopt show {given}"
     return f"{written_to(output, run)}Next: spareopt neighbours {given} --plan {shlex.quote(output)}"
 
 
@@ -383,6 +386,7 @@ main.add_command(marginal)
 main.add_command(tornado)
 main.add_command(map_command)
 main.add_command(explain)
+main.add_command(explore)
 main.add_command(sweep)
 main.add_command(runs)
 main.add_command(workbook)

@@ -85,5 +85,6 @@ def _next_step(result: Frontier, instance: Instance, given: str) -> str:
 
     points = result.points
     chosen = next((point for point in points if point.knee), points[len(points) // 2])
+    alike = " --alike" if result.provenance.options["alike"] else ""
     settings = "".join(f" --set {shlex.quote(text)}" for text in settings_of(chosen, result.of, instance))
-    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given}{settings}"
+    return f"Next: the plan at {chosen.goodput:,.1f} baseline GPUs: spareopt solve {given}{settings}{alike}"

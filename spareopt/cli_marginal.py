@@ -48,6 +48,7 @@ def marginal(
     input_step: str,
     output: str | None,
     as_json: bool,
+    alike: bool,
     **options: Any,
 ) -> None:
     """Show what one step more of each limit of INSTANCE, or a better MTBF, repair or restart, is worth."""
@@ -56,14 +57,15 @@ def marginal(
     from spareopt.progress import SolvesLine  # noqa: PLC0415
 
     limit_share, input_share = read_share("--limit-step", limit_step), read_share("--input-step", input_step)
+    same = " --alike" if alike else ""
     with SolvesLine() as line:
         result = marginal_values(
-            instance, limit_share=limit_share, input_share=input_share, on_count=line.show, **options
+            instance, limit_share=limit_share, input_share=input_share, alike=alike, on_count=line.show, **options
         )
     finish(
         result,
         lambda: curve_text.marginal_text(result, instance),
-        lambda folder: f"{written_to(folder)}Next: spareopt tornado {given}, or spareopt frontier {given}",
+        lambda folder: f"{written_to(folder)}Next: spareopt tornado {given}{same}, or spareopt frontier {given}{same}",
         as_json=as_json,
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),

@@ -41,12 +41,13 @@ def tornado(
         raise InputError("--input", [Fault("", "a path is given twice; keep one of them")])
     with SolvesLine() as line:
         result = bars_of(instance, asked or None, on_count=line.show, **options)
+    same = " --alike" if options["alike"] else ""
     assumed = any(bar.interval == "assumed" for bar in result.bars)
     more = ", or state intervals in the file for the inputs marked *" if assumed else ""
     finish(
         result,
         lambda: curve_text.tornado_text(result, instance),
-        lambda folder: f"{written_to(folder)}Next: spareopt marginal {given}{more}",
+        lambda folder: f"{written_to(folder)}Next: spareopt marginal {given}{same}{more}",
         as_json=as_json,
         output=output,
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),

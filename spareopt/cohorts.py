@@ -34,7 +34,7 @@ class Cohort:
 def cohort_scores(
     structure: ZoneStructure, repair: ZoneRepair, cohorts: tuple[Cohort, ...], intra_spares: int, inter_spares: Counts
 ) -> ZoneScores:
-    """Score a zone of cohorts for every R in ``inter_spares``: as :func:`spareopt.exact.zone_scores`.
+    """Score a zone of cohorts for every R in ``inter_spares``: as ``spareopt.exact.zone_scores``.
 
     For racks that do not fail or hold one block, with ample crews and repair at once, in domains that hold the whole
     zone: then blocks are independent.  P(short) is exact; the rate takes each cohort's mean number of working blocks.

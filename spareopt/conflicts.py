@@ -29,9 +29,13 @@ class LimitReach(Frozen):
     limit: str
     """The field, as ``--set`` names it."""
     name: str
+    """The limit in words."""
     unit: str
+    """Of its values."""
     sense: Literal["<=", ">="]
+    """Whether it is a most (<=) or a least (>=)."""
     stated: float
+    """What the instance states."""
     alone: float | None
     """The best value with no other limit held; null where no plan exists, or the limit is no number."""
     held: float | None
@@ -44,6 +48,7 @@ class Conflict(Frozen):
     """Limits that can't be met together; without any one of them the others can."""
 
     limits: tuple[str, ...]
+    """The fields of the limits."""
     best: tuple[float | None, ...]
     """The best value of each with only the others of the conflict held; null for a limit that is no number."""
 
@@ -52,6 +57,7 @@ class Move(Frozen):
     """A limit moved so far that a plan exists."""
 
     limit: str
+    """The field of the limit."""
     needed: float | None
     """The least move, not rounded; null where the limit is to be taken out."""
     value: str | int | float | None
@@ -64,6 +70,7 @@ class Remedy(Frozen):
     """Moves that together are enough, all other limits as they are."""
 
     moves: tuple[Move, ...]
+    """All of them are needed."""
     plan: Decisions
     """A plan that meets every limit once they are made, by the evaluator."""
 
@@ -78,15 +85,21 @@ class Infeasibility(Result):
 
     schema_version: Literal[1] = 1
     instance: str
+    """Name of the instance."""
     input_hash: str
+    """SHA-256 of the resolved instance."""
     applied: tuple[str, ...]
+    """Overlays, scenarios and overrides that were laid over the instance."""
     currency: Literal["USD", "EUR", "GBP", "CNY", "JPY"]
+    """Of all money."""
     model: Model
+    """The availability model that scored the plans."""
     unbuildable: dict[str, dict[str, int]]
     """Zone classes without any choice that can be built: how many were left out for which reason."""
     useless: bool
     """Whether no plan does any useful work, whatever the limits."""
     limits: tuple[LimitReach, ...]
+    """Every limit that the instance states."""
     conflicts: tuple[Conflict, ...]
     """Minimal conflicts that share no limit; where limits are moved, all of them must be resolved."""
     remedies: tuple[Remedy, ...]

@@ -90,7 +90,7 @@ class ZoneTerms:
 
     @cached_property
     def log_up_low(self) -> Array:
-        """As :attr:`log_up`, but adding up to an under-estimate of ln A: a mean of logarithms is one.
+        """As ``log_up``, but adding up to an under-estimate of ln A: a mean of logarithms is one.
 
         States in which cells are down are left out.  Where crews or a shelf are shared no under-estimate is known, so
         that it is −∞, except for goodput per cost: A/(fixed cost + energy · A) rises in A, so that the over-estimate of
@@ -114,13 +114,13 @@ class ZoneTerms:
 
     @cached_property
     def site_value(self) -> float:
-        """The constant of ln goodput that goes with :attr:`log_value`."""
+        """The constant of ln goodput that goes with ``log_value``."""
         start = self.site[0] if self.environment.single else self._tilt.log_total
         return start - self.environment.stops
 
     @cached_property
     def site_up(self) -> tuple[float, float]:
-        """The constants that go with :attr:`log_up` and :attr:`log_up_low`."""
+        """The constants that go with ``log_up`` and ``log_up_low``."""
         if self.environment.single:
             return self.site[0], self.site[0]
         whole = self.environment.weights[self.environment.cells_down == 0].sum()

@@ -11,7 +11,7 @@ from spareopt.efficient import Frontier, FrontierPoint, Of
 from spareopt.exposure import ROUNDING, Tornado, TornadoBar, TornadoEnd
 from spareopt.instance import Instance
 from spareopt.marginal import MarginalStep, MarginalValues
-from spareopt.plan import PROVEN
+from spareopt.plan import PROVEN, ZONES_ALIKE
 from spareopt.score_text import limit_name
 from spareopt.wording import (
     WIDTH,
@@ -40,6 +40,7 @@ def frontier_text(result: Frontier, instance: Instance) -> str:
     found = counted(len(result.points), "point")
     lines = [f"{instance.name}: efficient frontier of goodput against {resource_name(result.of)}, {found}"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    lines += _alike(result.among)
     heads, rows = _frontier_rows(result)
     resources = [point.resource for point in result.points]
     low, wide = min(resources), max(resources) - min(resources)
@@ -91,6 +92,11 @@ def frontier_notes(result: Frontier) -> list[str]:
             f"One plan is best in both: nothing is to be traded between goodput and {resource_name(result.of)}."
         )
     return notes
+
+
+def _alike(among: str) -> list[str]:
+    """That plans are of one kind, where they are."""
+    return ["Every plan builds all zones of a class alike; others may be better."] if among == ZONES_ALIKE else []
 
 
 def settings_of(point: FrontierPoint, of: Of, instance: Instance) -> list[str]:
@@ -153,6 +159,7 @@ def marginal_text(result: MarginalValues, instance: Instance) -> str:
     value = objective_text(certificate.objective, certificate.value, money)
     lines = [f"{instance.name}: what a little more is worth, from {value} (gap {percent(certificate.gap)})"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    lines += _alike(certificate.among)
     lines.append("Finite differences between optima, by solving again with the step stated; no dual prices.")
     return render(*map(prose, lines), "", marginal_table(result), "", *map(prose, marginal_notes(result)))
 
@@ -241,6 +248,7 @@ def tornado_text(result: Tornado, instance: Instance) -> str:
     value = objective_text(certificate.objective, nominal, result.currency)
     lines = [f"{instance.name}: one input at a time, from {value}, largest swing first"]
     lines += [applied_text(instance.applied)] if instance.applied else []
+    lines += _alike(certificate.among)
     shown = [bar for bar in result.bars if bar.swing > 0]
     bars = plain_table("", f"{'less':>{HALF_BAR - 1}} │ more", left=("", f"{'less':>{HALF_BAR - 1}} │ more"))
     out = tornado_table(result)

@@ -42,7 +42,7 @@ def offered_values(instance: Instance, decision: str, zone: str = "") -> list[Va
 
 
 def values_of(candidates: Candidates, table: pd.DataFrame, decision: str) -> NDArray[np.int64]:
-    """For each candidate of a table the place of its value in :func:`offered_values`; −1 where it decides nothing."""
+    """For each candidate of a table the place of its value in ``offered_values``; −1 where it decides nothing."""
     instance = candidates.instance
     offered = offered_values(instance, decision)
     if decision == "design":

@@ -94,7 +94,7 @@ def decision_faults(instance: Instance, decisions: Decisions) -> list[Fault]:
     choices whose speed the instance does not know.
 
     Values that the instance does not offer but that can be built (another I or R) are no faults:
-    :func:`beyond_choices` lists them.
+    ``beyond_choices`` lists them.
     """
     faults = _unknown_names(instance, decisions)
     zones = {zone.name: zone for zone in instance.zones}

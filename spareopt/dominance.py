@@ -38,7 +38,7 @@ def prune(
 ) -> pd.Series:
     """For each candidate (by row), the row of a kept one that dominates it, or −1 where it is kept itself.
 
-    ``going`` is as in :func:`pareto`.  Without ``goodput`` only what the limits are on is compared: a
+    ``going`` is as in ``pareto``.  Without ``goodput`` only what the limits are on is compared: a
     dominating candidate may do less work.
     """
     return prune_together([candidates], [list(schemes)], going, goodput)
@@ -50,7 +50,7 @@ def prune_together(
     going: Going | None = None,
     goodput: bool = True,
 ) -> pd.Series:
-    """As :func:`prune`, for candidates that several versions of an instance score in tables with the same rows.
+    """As ``prune``, for candidates that several versions of an instance score in tables with the same rows.
 
     A candidate that dominates another in every version can replace it in any plan without making it worse in any.
     """

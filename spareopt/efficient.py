@@ -19,7 +19,7 @@ from spareopt.evaluation import Evaluation
 from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
-from spareopt.plan import PROVEN, Plan, ProofStatus, Provenance, provenance_of
+from spareopt.plan import ALL_PLANS, PROVEN, Among, Plan, ProofStatus, Provenance, provenance_of
 from spareopt.record import Frozen, Result
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
@@ -42,16 +42,25 @@ class FrontierPoint(Frozen):
     """A point of the frontier: a plan, what it takes and gives, and how near it is proven to be efficient."""
 
     resource: float
+    """What the plan takes of the frontier's resource, in its unit."""
     goodput: float
+    """In baseline GPUs."""
     capital: float | None
+    """In the frontier's currency."""
     yearly_cost: float | None
+    """Money a year."""
     cost_per_year: float | None
+    """Capital over its years, and yearly cost."""
     it_power_kw: float | None
+    """Power drawn by racks, in kW."""
     availability: float
+    """Share of the time in which no zone is short."""
     decisions: Decisions
+    """The plan."""
     changes: dict[str, object]
     """What ``spareopt solve`` is to be given with ``--set`` to find the point again."""
     status: ProofStatus
+    """Of the solve that found it."""
     resource_within: float | None
     """No plan with at least this goodput takes less than (1 − this) of the resource; None where nothing is proven."""
     goodput_within: float | None
@@ -71,18 +80,27 @@ class Frontier(Result):
 
     schema_version: Literal[1] = 1
     of: Of
+    """The resource against which goodput is set."""
     unit: str
+    """Of the resource."""
     currency: str
+    """Of all money."""
+    among: Among = ALL_PLANS
+    """Which plans points are the best of, and proofs are about."""
     lowest_goodput: float
     """The curve begins here: cheaper plans with less goodput were not looked for."""
     points: tuple[FrontierPoint, ...]
+    """By increasing resource."""
     complete: bool
     """Whether there is no further efficient point between those found, but for steps of ``step``."""
     interrupted: bool
+    """Whether Ctrl-C ended the run before all was asked."""
     step: float
     """The relative step by which points were told apart."""
     solves: int
+    """How many optimisations were run."""
     provenance: Provenance
+    """What it was made from."""
 
     @property
     def plot(self) -> FrontierPlots:
@@ -136,8 +154,8 @@ def frontier(
     The ends come first: the most goodput, and the least of the resource with at least ``lowest`` of it (a share); then
     points where the curve is emptiest, at most ``points`` with the ends.  Each is the optimum of its own question (the
     least cost of a goodput, or the most goodput within a cap), checked one step (the gap asked) beyond: see
-    :class:`FrontierPoint` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``,
-    ``model`` and ``alike`` are as in :func:`spareopt.solve`; with the last the curve is that of the plans that build
+    ``FrontierPoint`` for what that proves.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``,
+    ``model`` and ``alike`` are as in ``spareopt.solve``; with the last the curve is that of the plans that build
     all zones of a class alike, and proofs are of those.  ``on_count`` is told how many solves are done, and of how
     many: an estimate.  On Ctrl-C the points found so far are the result.  Raises InputError, InfeasibleError,
     LimitError, StoppedError (no point yet).
@@ -171,6 +189,7 @@ def frontier(
         of=of,
         unit={"cost": f"{instance.currency} per year", "capital": instance.currency, "power": "kW of IT power"}[of],
         currency=instance.currency,
+        among=curve.points()[0].plan.certificate.among,
         lowest_goodput=least,
         points=tuple(_described(curve, found, of, instance.currency)),
         complete=complete,

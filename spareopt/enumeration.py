@@ -1,8 +1,8 @@
 """All plans that score at least a given score, and the best plan with given decisions: exactly, by bounds.
 
 Nothing is left out for being dominated: a candidate goes only where no plan that uses it can reach the score
-(:mod:`spareopt.plan_bounds`).  What is left is walked through zone by zone, in the order of the bounds, and each plan
-at the end is scored exactly (:mod:`spareopt.plan_scores`).
+(``spareopt.plan_bounds``).  What is left is walked through zone by zone, in the order of the bounds, and each plan
+at the end is scored exactly (``spareopt.plan_scores``).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Shortlist:
     """The best plans found that reach a floor, at most so many.
 
     Once there are so many the floor rises to the last of them, and what is below it is not looked at; ``counting``:
-    it does not rise, and :attr:`reached` is the number of all plans that reach it.
+    it does not rise, and ``reached`` is the number of all plans that reach it.
     """
 
     def __init__(self, floor: float, most: int, counting: bool = False) -> None:
@@ -114,7 +114,7 @@ class Enumeration:
     """The plans of one problem that holds every candidate.
 
     ``alike``: all zones of a class take one candidate; else each zone its own.  ``going`` says whether there is time
-    left; where there is none, :class:`OutOfTimeError` is raised.  ``stoppable``: on Ctrl-C a search for the best plan
+    left; where there is none, ``OutOfTimeError`` is raised.  ``stoppable``: on Ctrl-C a search for the best plan
     ends as where there is no time left, and ``interrupted`` is true from then on.
     """
 

@@ -174,7 +174,7 @@ def evaluate(instance: Instance, decisions: Decisions, *, model: Model = "exact"
 def evaluate_cohorts(
     instance: Instance, decisions: Decisions, cohorts: Sequence[tuple[Cohort, ...]], model: Model = "exact"
 ) -> Evaluation:
-    """As :func:`evaluate`, of choices whose racks are in cohorts with fault rates of their own; () where they are not.
+    """As ``evaluate``, of choices whose racks are in cohorts with fault rates of their own; () where they are not.
 
     ``cohorts`` has an item for each of ``decisions.zones``.
     """

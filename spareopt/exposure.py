@@ -31,6 +31,7 @@ class TornadoEnd(Frozen):
     """One end of an input's interval.  Objectives are in the tornado's unit."""
 
     setting: str
+    """The value set."""
     fixed: float | None
     """Objective of the nominal plan, as it is; None where it can't be built there."""
     fixed_breaks: tuple[str, ...]
@@ -40,9 +41,11 @@ class TornadoEnd(Frozen):
     adapted_bound: float | None
     """No plan there is better than this."""
     status: str
+    """Of the solve."""
     why: str
     """Why there is no plan."""
     decisions: Decisions | None
+    """The best plan there; None without one."""
     decisions_change: bool | None
     """Whether the best plan there takes other decisions than the nominal one; None without one."""
     adapting_saves: float | None
@@ -54,10 +57,15 @@ class TornadoBar(Frozen):
     """An uncertain input and what its two ends do."""
 
     input: str
+    """The input, by its field."""
     fields: tuple[str, ...]
+    """All fields that move with it."""
     interval: Literal["stated", "given", "assumed"]
+    """Where it is from: the instance, the planner, or a default."""
     low: TornadoEnd
+    """At the low end."""
     high: TornadoEnd
+    """At the high end."""
     swing: float
     """The larger of the ranges that the fixed and the adapted objective run over, the nominal one included."""
 
@@ -67,13 +75,19 @@ class Tornado(Result):
 
     schema_version: Literal[1] = 1
     currency: str
+    """Of all money."""
     certificate: Certificate
     """Of the nominal plan."""
     decisions: Decisions
+    """The nominal plan."""
     bars: tuple[TornadoBar, ...]
+    """The largest swing first."""
     caution: str = CAUTION
+    """What an interval of one input does not say."""
     interrupted: bool
+    """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
+    """What it was made from."""
 
     @property
     def plot(self) -> TornadoPlots:
@@ -127,7 +141,7 @@ def tornado(
 
     ``inputs`` (path: low and high end; ``*`` for any item) replaces the intervals that the instance states and the
     assumed ones of the usual inputs.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
-    ``alike`` (every plan builds all zones of a class alike) as in :func:`spareopt.solve`; ``on_count`` is told how many
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
     solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     uncertain = uncertain_inputs(instance, inputs)

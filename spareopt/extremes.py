@@ -2,7 +2,7 @@
 
 Candidates are enumerated once, without the caps that forbid single choices (a rack's power, whole placement groups, a
 guarantee): those become columns, and holding such a cap leaves rows out.  Each extreme is then pruned by what its caps
-are on, and found by the search of :mod:`spareopt.search` with the quantity as its goal.
+are on, and found by the search of ``spareopt.search`` with the quantity as its goal.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ FILTERS = ("rack_power_kw", "breaks_group", "guarantee_missed")
 
 @dataclass(frozen=True)
 class Reach:
-    """What a capped quantity can be: its least loss (see :meth:`Cap.loss`) and a plan with it; None: no plan.
+    """What a capped quantity can be: its least loss (see ``Cap.loss``) and a plan with it; None: no plan.
 
     ``proven``: nothing better exists, up to the tolerance; without a plan, that there is none.
     """
@@ -127,7 +127,7 @@ class Aimed(Problem):
         return np.asarray(most[self.group])
 
     def loss_of(self, outcome: Outcome) -> float:
-        """The loss (see :meth:`Cap.loss`) of a plan, exactly."""
+        """The loss (see ``Cap.loss``) of a plan, exactly."""
         if self.path == "limits.availability":
             return -expm1(outcome.log_up)
         if self.path == "limits.working_gpus.minimum":

@@ -41,7 +41,7 @@ def out_of_reach(candidates: Candidates) -> list[str]:
 
 
 def _least(candidates: Candidates, cap: Cap) -> tuple[float | None, bool]:
-    """The least loss (see :meth:`Cap.loss`) that zones can have without the other limits, and whether a plan has it.
+    """The least loss (see ``Cap.loss``) that zones can have without the other limits, and whether a plan has it.
 
     None where the candidates alone do not say.
     """

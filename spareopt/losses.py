@@ -72,7 +72,7 @@ def loss_shares(
     going: float,
     shares: RecoveryShares,
 ) -> dict[str, float]:
-    """The share of every loss in :data:`LOSSES`, useful work among them.
+    """The share of every loss in ``LOSSES``, useful work among them.
 
     ``going`` is the share of the unblocked time without planned stops, ``shares`` are of that.
     """

@@ -23,11 +23,13 @@ class MapAxis(Frozen):
     """One axis of a map."""
 
     paths: tuple[str, ...]
+    """The fields that move along it."""
     values: tuple[str, ...]
     """As they were given: a multiple such as ``0.5x``, a quantity, or a scenario."""
     shown: tuple[tuple[str, ...], ...]
     """For each path what each value comes to, such as ``10000.0 h``; empty where that is no one value."""
     spacing: Spacing
+    """How its values are spaced, as a picture draws them."""
 
 
 class Cell(Frozen):
@@ -44,6 +46,7 @@ class Cell(Frozen):
     value: float | None
     """The objective of the winner's plan."""
     runner_up: str | None
+    """The second best; None where there is none."""
     margin: float | None
     """By what share the winner is better than the runner-up: larger goodput over smaller, or dearer over cheaper."""
     values: dict[str, float]
@@ -59,17 +62,25 @@ class StrategyMap(Result):
 
     schema_version: Literal[1] = 1
     instance: str
+    """Name of the instance."""
     input_hash: str
     """Of the instance that the cells change."""
     applied: tuple[str, ...]
+    """Overlays, scenarios and overrides that were laid over the instance."""
     objective: Literal["goodput", "cost", "goodput_per_dollar"]
+    """What is best."""
     unit: str
+    """Of the objective."""
     currency: str
+    """Of all money."""
     model: Literal["exact", "first-order"]
+    """The availability model that scored the plans."""
     plans: str
     """What the plan of a strategy is: scored as given, or the best of which plans."""
     x: MapAxis
+    """The axis across."""
     y: MapAxis
+    """The axis up."""
     strategies: tuple[str, ...]
     """In the order in which they were given; with all decisions free the winners first, and of more than 26 only those
     that win or come second somewhere."""
@@ -78,6 +89,7 @@ class StrategyMap(Result):
     cells: tuple[Cell, ...]
     """Row by row of y; fewer than the grid has where the user stopped the run."""
     versions: dict[str, str]
+    """Of spareopt, Python, the solver and the libraries."""
 
     @property
     def complete(self) -> bool:

@@ -65,7 +65,7 @@ def strategy_map(
     prove: bool = False,
     on_cell: OnCell | None = None,
 ) -> StrategyMap:
-    """Which strategy wins in each cell of the grid of two axes (:func:`spareopt.axes.parse_axis`), and by how much.
+    """Which strategy wins in each cell of the grid of two axes (``spareopt.axes.parse_axis``), and by how much.
 
     ``strategies``: by name, changes of the instance (what they leave open is chosen anew in each cell) or whole
     Decisions.  Without them all decisions are free, and ``by`` says which of them tell strategies apart (of

@@ -47,6 +47,7 @@ class MarginalStep(Frozen):
     """One limit or input moved by one step, and the optimum then."""
 
     changes: dict[str, Any]
+    """What was set, by field."""
     amount: float
     """The step, in the marginal value's unit; positive."""
     status: str
@@ -54,6 +55,7 @@ class MarginalStep(Frozen):
     change: float | None
     """How much better the objective is, in its own unit (negative: worse); None without a plan."""
     change_low: float | None
+    """Where the change is at least."""
     change_high: float | None
     """The true change lies between these, by both certificates."""
     told: bool
@@ -70,9 +72,13 @@ class MarginalValue(Frozen):
     """A limit or an input: what a step for the better brings, and a step for the worse takes."""
 
     name: str
+    """What was moved, in words."""
     kind: Literal["limit", "choice", "input"]
+    """A limit of the instance, the end of a choice, or an input."""
     unit: str
+    """Of the step."""
     better: MarginalStep
+    """The step for the better."""
     worse: MarginalStep | None
     """None where a step for the worse makes no sense, such as from one crew to none, or was not reached."""
 
@@ -82,15 +88,21 @@ class MarginalValues(Result):
 
     schema_version: Literal[1] = 1
     method: str = METHOD
+    """How they were found, in words."""
     currency: str
+    """Of all money."""
     certificate: Certificate
     """Of the plan that all steps are compared with."""
     cost_per_year: float | None
+    """Of the plan that all steps are compared with."""
     values: tuple[MarginalValue, ...]
+    """One for each limit, choice and input that was moved."""
     at_the_edge: tuple[str, ...] = ()
     """Decisions of that plan at an end of what the instance offers: more of a limit may be worth 0 for that alone."""
     interrupted: bool
+    """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
+    """What it was made from."""
 
     @property
     def plot(self) -> MarginalPlots:
@@ -158,7 +170,7 @@ def marginal_values(
     Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
     ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
     small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
-    ``alike`` (every plan builds all zones of a class alike) as in :func:`spareopt.solve`; ``on_count`` is told how many
+    ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
     solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     for name, share in (("limit_share", limit_share), ("input_share", input_share)):

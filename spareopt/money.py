@@ -60,7 +60,7 @@ def cost_items(decisions: Decisions, evaluation: Evaluation, instance: Instance)
 
 
 def cost_by_what(items: tuple[CostItem, ...]) -> dict[What, float]:
-    """The cost per year of everything of a kind, in the order of :data:`WHAT_WORDS`; what costs nothing is left out."""
+    """The cost per year of everything of a kind, in the order of ``WHAT_WORDS``; what costs nothing is left out."""
     sums = {what: math.fsum(item.per_year for item in items if item.what == what) for what in WHAT_WORDS}
     return {what: value for what, value in sums.items() if value}
 

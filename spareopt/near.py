@@ -1,7 +1,7 @@
 """Near-optimal plans: all plans within a share of the best, and the best plan with each value of each decision.
 
 Optima of spares are flat: many plans are as good as the best for every purpose, and what separates them is not the
-objective.  The plans are enumerated, not sampled (:mod:`spareopt.enumeration`).
+objective.  The plans are enumerated, not sampled (``spareopt.enumeration``).
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def one_step_away(instance: Instance, decisions: Decisions, model: Model = "exac
     so moved, ``goodput_change`` is relative to the plan itself, ``cost_change_per_year`` what it costs more;
     ``breaks`` names the limits that it breaks, or says why it can't be built.  Another repair plan is tried with every
     choice it offers, and the best that meets all limits is shown; ``taking`` says which.  Rows keep the order of the
-    decisions.  Raises InputError as :func:`evaluate` does.
+    decisions.  Raises InputError as ``evaluate`` does.
     """
     here = evaluate(instance, decisions, model=model)
     rows = []

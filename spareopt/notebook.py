@@ -105,7 +105,7 @@ def near_html(near: NearOptimal) -> str:
     ]
     header = ("", "decisions", "checkpoint plan", near.objective.replace("_", " "), "from the best")
     cut = [] if near.in_time else [_alarm("NOT FINISHED: plans, values of a range or a proof may be missing")]
-    return _box([*cut, _strong(finding(near)), _table(header, rows), *_rest(len(near.plans))])
+    return _box([*cut, _strong(finding(near)), _table(header, rows), *_rest(near.number or len(near.plans))])
 
 
 def simulation_html(simulation: Simulation) -> str:

@@ -35,7 +35,7 @@ def solve_once(
 ) -> Kept[Plan]:
     """The best plan of an instance: read back from ``runs`` where it was proven before, else solved and kept there.
 
-    Safe to call twice, and by several processes at once.  Options are those of :func:`spareopt.solve`; the same
+    Safe to call twice, and by several processes at once.  Options are those of ``spareopt.solve``; the same
     instance with the same changes, options, seed and versions is the same question.  ``result`` is the plan, ``folder``
     its run, ``found`` whether it was there.  Raises what solve raises (an instance found infeasible before raises
     InfeasibleError without a solve), InputError for the folder, NotKeptError with the plan where it can't be written.
@@ -63,7 +63,7 @@ def staged_once(
 ) -> Kept[StagedPlan]:
     """The best plan over the quarters of an instance, read back from ``runs`` where it is there, else solved and kept.
 
-    As :func:`solve_once`; options are those of :func:`spareopt.solve_staged`.
+    As ``solve_once``; options are those of ``spareopt.solve_staged``.
     """
     from spareopt.staging.plan import DEFAULT_GAP as STAGED_GAP  # noqa: PLC0415
     from spareopt.staging.plan import solve_staged  # noqa: PLC0415
@@ -92,7 +92,7 @@ def simulate_once(
 ) -> Kept[Simulation]:
     """The simulation of a plan, read back from the folder ``runs`` where it is there, else simulated and kept.
 
-    As :func:`solve_once`; ``options`` are those of :func:`spareopt.simulate`.
+    As ``solve_once``; ``options`` are those of ``spareopt.simulate``.
     """
     from spareopt.simulation.findings import versions as simulator_versions  # noqa: PLC0415
     from spareopt.simulation.simulate import checked_options, simulate  # noqa: PLC0415

@@ -32,9 +32,11 @@ from spareopt.infeasible import out_of_reach, why_infeasible
 from spareopt.instance import Instance, Objective
 from spareopt.levels import level_instances
 from spareopt.plan import (
+    ALL_PLANS,
     INTERRUPTED,
     LIMIT_REACHED,
     PROVEN,
+    ZONES_ALIKE,
     Among,
     Audit,
     CandidateCounts,
@@ -72,7 +74,7 @@ def solve(
     ``gap`` is the relative gap asked (0 for a proof to the last digit), ``time_limit`` is in seconds.  ``coarse``
     starts the refinement from the roughest relaxation; the result is as good, only slower.  ``keep`` marks the rows of
     the candidates that may be used; the proof is of the plans that they make.  ``alike``: the best of the plans that
-    build all zones of a class alike, found by enumeration, and a bound on those; see :attr:`Certificate.among`.  Where
+    build all zones of a class alike, found by enumeration, and a bound on those; see ``Certificate.among``.  Where
     every class has one zone that is any plan.  Raises InfeasibleError (proven), LimitError or
     StoppedError where no plan was found in time, SolverError.
     """
@@ -136,7 +138,7 @@ class _Asked:
     @property
     def among(self) -> Among:
         """Which plans the best one is looked for among."""
-        return "plans with zones alike" if self.alike and self.several else "all plans"
+        return ZONES_ALIKE if self.alike and self.several else ALL_PLANS
 
     @property
     def provenance(self) -> Provenance:
@@ -498,7 +500,7 @@ def _failure(search: Search, asked: _Asked) -> SpareoptError:
 
 def _why_infeasible(problem: Problem, asked: _Asked, clock: Clock) -> str:
     """Why no plan meets all limits: for a goodput target, the best goodput that the others allow, if any."""
-    target, alike = asked.instance.objective.goodput_target, asked.among != "all plans"
+    target, alike = asked.instance.objective.goodput_target, asked.among == ZONES_ALIKE
     if target is not None:
         without = asked.instance.model_copy(update={"objective": Objective(kind="goodput")})
         with suppress(SpareoptError):
@@ -509,7 +511,7 @@ def _why_infeasible(problem: Problem, asked: _Asked, clock: Clock) -> str:
             reach = f"within the other limits the best is {best.certificate.bound:,.1f}"
             reach += ", with all zones of a class alike" if alike else ""
             return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
-    return why_infeasible(problem.candidates) + (" by plans that build all zones of a class alike" if alike else "")
+    return ("with all zones of a class alike, " if alike else "") + why_infeasible(problem.candidates)
 
 
 def _evaluated(instance: Instance, decisions: Decisions, found: Outcome, model: Model) -> Evaluation:

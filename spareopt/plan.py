@@ -28,6 +28,8 @@ PACKAGES = ("spareopt", "pyomo", "highspy", "numpy", "scipy", "networkx", "panda
 
 
 Among = Literal["all plans", "plans with zones alike"]
+ALL_PLANS: Among = "all plans"
+ZONES_ALIKE: Among = "plans with zones alike"
 
 
 class Certificate(Frozen):
@@ -49,7 +51,7 @@ class Certificate(Frozen):
     """How often the couplings were refined and the selection solved again."""
     plans_excluded: int
     """Plans scored exactly and cut off on the way to the proof."""
-    among: Among = "all plans"
+    among: Among = ALL_PLANS
     """Which plans the bound is of: all, or those that build all zones of a class alike; others may be better."""
 
 

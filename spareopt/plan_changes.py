@@ -30,7 +30,7 @@ from spareopt.numerics.attribution import (
     usable_orders,
     weights,
 )
-from spareopt.plan import Plan
+from spareopt.plan import ZONES_ALIKE, Plan
 from spareopt.record import Frozen
 from spareopt.side_by_side import decision_rows
 from spareopt.solved import Solved, Source, read_source
@@ -177,10 +177,11 @@ def change_between(
     time_limit: float | None = None,
     on_count: OnCount | None = None,
 ) -> PlanChange:
-    """As :func:`explain_change`, of plans that were read."""
+    """As ``explain_change``, of plans that were read."""
     first, second = before.plan.certificate, after.plan.certificate
     same_money = before.instance.currency == after.instance.currency
     same_model = first.model == second.model
+    same_plans = first.among == second.among
     measures = _measures(before, after)
     found = differences(before.instance, after.instance)
     remarks = []
@@ -190,6 +191,11 @@ def change_between(
     if not same_model:
         remarks.append(
             f"The models differ ({first.model} and {second.model}): nothing is split by cause; solve both with one."
+        )
+    if not same_plans:
+        remarks.append(
+            f"One is the best of {first.among}, the other of {second.among}: nothing is split by cause; solve both in "
+            "one way."
         )
     if first.objective != second.objective:
         kinds = f"{first.objective} and {second.objective}"
@@ -204,13 +210,14 @@ def change_between(
     kept = _kept(before, after, measures) if same_model else None
     attribution: Attribution | None = None
     status: Literal["split", "not split", "not all proven", "interrupted"] = "not split"
-    if causes and same_money and same_model:
+    if causes and same_money and same_model and same_plans:
         smaller = min(first.gap_asked, second.gap_asked)
         options = SolveOptions(
             gap=smaller if gap is None else gap,
             time_limit=time_limit,
             seed=before.plan.provenance.seed,
             model=first.model,
+            alike=first.among == ZONES_ALIKE,
         )
         try:
             separated = separate(before.instance, after.instance, found, first.model)

@@ -128,7 +128,7 @@ def compare_plans(
     """Two plans or more side by side, and why each differs from the one before it, or from the first one.
 
     A source is a plan folder (with plan.json and instance.json), or a plan with its instance.  ``causes``, ``gap``,
-    ``time_limit`` and ``on_count`` (of each pair anew) as in :func:`explain_change`.  On Ctrl-C what is left is not
+    ``time_limit`` and ``on_count`` (of each pair anew) as in ``explain_change``.  On Ctrl-C what is left is not
     split.  Raises InputError, SolverError.
     """
     if len(sources) < 2:

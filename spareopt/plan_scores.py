@@ -48,7 +48,7 @@ class PlanScores:
 
     @property
     def bounds_only(self) -> bool:
-        """Whether :meth:`scores` are bounds until the availability is given."""
+        """Whether ``scores`` are bounds until the availability is given."""
         return self.problem.terms.pooled
 
     def start(self) -> tuple[Array, float]:
@@ -79,7 +79,7 @@ class PlanScores:
     def by_option(
         self, totals: Array, scale: Array, options: Sequence[int], log_up: Array | None = None
     ) -> list[Array]:
-        """As :meth:`scores`, for several checkpoint plans: what they have in common is worked out once."""
+        """As ``scores``, for several checkpoint plans: what they have in common is worked out once."""
         problem = self.problem
 
         def part(name: str) -> Array:

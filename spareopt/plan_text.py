@@ -11,7 +11,7 @@ from spareopt.decision_words import choice_words
 from spareopt.decisions import Decisions, at_the_edge, shelves_too_small
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
-from spareopt.plan import PROVEN, Certificate, Greedy, Plan, ZonesAlike
+from spareopt.plan import PROVEN, ZONES_ALIKE, Certificate, Greedy, Plan, ZonesAlike
 from spareopt.score_text import evaluation_parts, limit_name, method_text, scale_text
 from spareopt.wording import (
     applied_text,
@@ -74,10 +74,10 @@ def headline(plan: Plan) -> list[str]:
     """The result in one sentence, and what was changed in the instance."""
     certificate = plan.certificate
     value = objective_text(certificate.objective, certificate.value, plan.evaluation.currency)
-    proof = proof_words(certificate.status, certificate.gap)
+    proof = proof_words(certificate.status, certificate.gap, certificate.among)
     text = f"{plan.provenance.instance}: {value}{scale_text(certificate.objective, plan.evaluation)}, {proof}"
     applied = plan.provenance.applied
-    doubts = [*doubt(certificate.status, certificate.gap), *_approximated(plan.evaluation)]
+    doubts = [*doubt(certificate.status, certificate.gap, certificate.among), *_approximated(plan.evaluation)]
     lines = (text, *doubts, *([applied_text(applied)] if applied else []))
     return [prose(line) for line in lines]
 
@@ -94,21 +94,21 @@ def _approximated(evaluation: Evaluation) -> list[str]:
 def certificate_text(plan: Plan) -> list[str]:
     """The proof in words."""
     c, n = plan.certificate, plan.candidates
-    claim = {
-        "goodput": "no plan of this instance has more than",
-        "cost": "no plan of this instance costs less than",
-    }.get(c.objective, "no plan of this instance gives more than")
+    whose = "no plan of this instance" + (" that builds all zones of a class alike" if c.among == ZONES_ALIKE else "")
+    claim = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
     bound = objective_number(c.objective, c.bound, plan.evaluation.currency)
     solved = {0: "its linear relaxation sufficed", 1: "the MILP solved once"}.get(
         c.refinements, f"the MILP refined and solved {c.refinements:,} times"
     )
+    if enumerated := plan.provenance.options.get("alike") and not c.refinements and n.kept == n.enumerated:
+        solved = "by enumeration"
     status = "proven" if c.status == PROVEN else f"NOT PROVEN, {c.status}"
-    text = f"Certificate ({status}): {claim} {bound}; gap {percent(c.gap)}, asked {percent(c.gap_asked)}; "
+    text = f"Certificate ({status}): {whose} {claim} {bound}; gap {percent(c.gap)}, asked {percent(c.gap_asked)}; "
     candidates = f"Candidates: {n.enumerated:,} scored; {n.dominated:,} dominated, {n.outbid:,} outbid, "
-    lines = [
-        f"{text}{c.model} model, {solved}.",
-        f"{candidates}{n.kept:,} {'offered to the MILP' if c.refinements else 'left'}.",
-    ]
+    candidates += f"{n.kept:,} {'offered to the MILP' if c.refinements else 'left'}."
+    if enumerated:
+        candidates = f"Candidates: {n.enumerated:,} scored, none left out."
+    lines = [f"{text}{c.model} model, {solved}.", candidates]
     lines += [f"Left out, can't be built: {number:,} ({reason})." for reason, number in n.excluded.items()]
     if plan.zones_alike is not None:
         lines.append(_alike_text(plan.zones_alike, c, plan.evaluation.currency))

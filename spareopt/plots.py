@@ -39,7 +39,7 @@ class EvaluationPlots:
         return waterfall(self._evaluation, axes)
 
     def limits(self, axes: Axes | None = None, *, binds: Sequence[Binds] = ()) -> Axes:
-        """How much of each limit is used; ``binds``: what :func:`spareopt.what_binds` says of them."""
+        """How much of each limit is used; ``binds``: what ``spareopt.what_binds`` says of them."""
         from spareopt.drawings.limits import use  # noqa: PLC0415 - slow to load
 
         return use(self._evaluation, axes, binds=binds)
@@ -56,7 +56,7 @@ class PlanPlots:
         return self._plan.evaluation.plot.losses(axes)
 
     def limits(self, axes: Axes | None = None, *, binds: Sequence[Binds] = ()) -> Axes:
-        """How much of each limit is used; ``binds``: what :func:`spareopt.what_binds` says of them."""
+        """How much of each limit is used; ``binds``: what ``spareopt.what_binds`` says of them."""
         return self._plan.evaluation.plot.limits(axes, binds=binds)
 
     def topology(self, instance: Instance, axes: Axes | None = None) -> Axes:

@@ -64,7 +64,7 @@ class Problem:
     """Candidates that were kept, by position; ``rows`` leads back to the table.
 
     ``score`` is always maximised: ln goodput, minus cost per year, or ln (goodput hours per cost).  Where zones are
-    coupled (states of the environment, shared crews or shelf), :meth:`outcome` is exact and the terms of one zone each
+    coupled (states of the environment, shared crews or shelf), ``outcome`` is exact and the terms of one zone each
     that the MILP adds are over-estimates: a tilted Hölder bound, or each zone alone with all the crews and trays.
     """
 

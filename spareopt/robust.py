@@ -142,7 +142,7 @@ def solve_robust(
     all scenarios; only the period of a checkpoint plan with ``period: best`` follows the fault rate.  Every limit must
     hold in every scenario, as that scenario states it.  ``criterion``: "expected" goodput, the "worst" scenario's, or
     "cvar", the mean over the worst share ``alpha`` of the weight.  ``gap``, ``time_limit`` (of each solve, in
-    seconds), ``seed`` and ``model`` are as in :func:`spareopt.solve`.
+    seconds), ``seed`` and ``model`` are as in ``spareopt.solve``.
 
     Raises InputError for weights, scenarios and objectives that can't be used, InfeasibleError where a scenario has no
     plan or no plan meets the limits of all, LimitError or StoppedError where none was found in time, SolverError.
@@ -165,7 +165,7 @@ def compare_robust(
 ) -> RobustComparison:
     """The robust plan of a criterion beside the nominal optimum, each scenario's optimum and the other criteria's.
 
-    Arguments and errors are those of :func:`solve_robust`.
+    Arguments and errors are those of ``solve_robust``.
     """
     study = _Study(instance, scenarios, alpha, gap, time_limit, seed, model, on_progress)
     plan = study.plan(_checked(criterion))

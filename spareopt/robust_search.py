@@ -52,7 +52,7 @@ FAR_BELOW = 20.0  # ln of how far below a scenario's best a goodput counts as ha
 MOST_PIECES = 6  # of each exponential at first
 MOST_CUT_OFF = 400  # plans cut off where zones are not coupled: each costs a MILP
 COLUMNS = 8.0
-"""Columns of range about one in each scenario, and as many in common; see :func:`spareopt.relaxation.bound_slack`."""
+"""Columns of range about one in each scenario, and as many in common; see ``spareopt.relaxation.bound_slack``."""
 
 
 @dataclass(frozen=True)

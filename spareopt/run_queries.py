@@ -37,7 +37,9 @@ class RunQuery(Result):
 
     schema_version: Literal[1] = 1
     sql: str
+    """The query."""
     columns: tuple[str, ...]
+    """Names of its columns."""
     rows: tuple[tuple[Any, ...], ...]
     """JSON values; times and other types as text."""
 

@@ -47,14 +47,18 @@ class Skipped(Frozen):
     """A file called manifest.json that tells of no run."""
 
     file: str
+    """Where it is."""
     why: str
+    """Why it was skipped."""
 
 
 class FileChange(Frozen):
     """A file of a run that is not as it was written."""
 
     run: str
+    """The folder of the run."""
     file: str
+    """Within it."""
     change: str
     """changed, missing, or why it can't be read."""
 
@@ -64,7 +68,9 @@ class RunList(Result):
 
     schema_version: Literal[1] = 1
     runs: tuple[RunRow, ...]
+    """Newest first."""
     skipped: tuple[Skipped, ...]
+    """Files that tell of no run."""
     changed: tuple[FileChange, ...] | None = None
     """Files that are not as they were written; None where they were not looked at."""
 

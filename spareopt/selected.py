@@ -24,10 +24,15 @@ class SelectionCertificate(Frozen):
     value: float
     """The product of the chosen members' values, computed from the table."""
     bound: float
+    """No choice within the caps has a greater product."""
     log_value: float
+    """The logarithm of the value, which does not underflow."""
     log_bound: float
+    """The logarithm of the bound."""
     gap: float
+    """Relative."""
     gap_asked: float
+    """At which the search could end."""
     structure: str
     """Why the product is the system's value: stated by the caller, or checked on so many choices."""
     choices_excluded: int
@@ -38,25 +43,33 @@ class ChosenCandidate(Frozen):
     """A candidate and how many members of its group take it."""
 
     group: Label
+    """The group's label."""
     row: Label
     """The candidate's label in the table's index."""
     count: int
+    """Members that take it."""
 
 
 class CapTotal(Frozen):
     """The total of a column under one limit, and how much is left (negative only within rounding)."""
 
     column: str
+    """The column that is capped."""
     sense: Literal["<=", ">="]
+    """Whether it is a most (<=) or a least (>=)."""
     total: float
+    """What the choice comes to."""
     bound: float
+    """The cap."""
     slack: float
+    """How much is left."""
 
 
 class SelectionCounts(Frozen):
     """How many candidates there were, and how many could be left out."""
 
     given: int
+    """Rows of the table."""
     dominated: int
     """Another candidate of the group has no lower value and serves every cap as well."""
     outbid: int
@@ -67,10 +80,15 @@ class SelectionProvenance(Frozen):
     """What the choice was made from, so that it can be made again."""
 
     input_hash: str
+    """SHA-256 of the table and its caps."""
     gap: float
+    """Asked."""
     time_limit_s: float | None
+    """In seconds; None without one."""
     seed: int
+    """Of the solver."""
     versions: dict[str, str]
+    """Of spareopt, Python, the solver and the libraries."""
 
 
 class Selected(Result):
@@ -80,9 +98,13 @@ class Selected(Result):
     chosen: tuple[ChosenCandidate, ...]
     """By group in the table's order, then by row."""
     totals: tuple[CapTotal, ...]
+    """One for each cap."""
     certificate: SelectionCertificate
+    """How good the choice is."""
     candidates: SelectionCounts
+    """How many there were, and how many were left out."""
     provenance: SelectionProvenance
+    """What it was made from."""
 
     _audit: pd.DataFrame | None = PrivateAttr(default=None)
 

@@ -1,9 +1,9 @@
 r"""Choose a candidate for every member of each group so that the product of their values is best, under caps.
 
-With values :math:`f_c = e^{a_c}` and counts :math:`n_c` of the candidates, a choice is worth
-:math:`\prod_c f_c^{n_c}`; its logarithm :math:`\sum_c a_c n_c` is linear, so the choice is a linear problem in whole
+With values $f_c = e^{a_c}$ and counts $n_c$ of the candidates, a choice is worth
+$\prod_c f_c^{n_c}$; its logarithm $\sum_c a_c n_c$ is linear, so the choice is a linear problem in whole
 numbers, the one of `formulations/selection.py` without couplings.  It is solved for the *loss*
-:math:`\sum_c (a^*_{z(c)} - a_c)\, n_c` against the best candidate :math:`a^*_z` of each group, in units of the smallest
+$\sum_c (a^*_{z(c)} - a_c)\, n_c$ against the best candidate $a^*_z$ of each group, in units of the smallest
 loss known, so that the solver's tolerances are relative to what is still open.
 
 Candidates are left out on the way where no better choice can use them: dominated ones, those that lose more alone than
@@ -149,7 +149,7 @@ def undominated(
     factor: str | None = None,
     log_value: str | None = None,
 ) -> pd.DataFrame:
-    """The candidates that no other one of their group dominates; arguments as those of :func:`select`.
+    """The candidates that no other one of their group dominates; arguments as those of ``select``.
 
     One dominates another if its value is no lower and it serves every cap as well: a column with a highest total is
     no larger, one with a least total no smaller, one with both equal.  Of equal candidates the first stays.  What is

@@ -68,7 +68,7 @@ def side_by_side(plans: Sequence[Solved]) -> tuple[ComparedRow, ...]:
     rows += [_numbers("money", name, f"{unit}{per}", scores) for name, per in over.items()]
     rows += [_numbers("power", name, unit, scores) for name, unit in _POWER]
     certificates = [solved.plan.certificate for solved in plans]
-    for name in ("objective", "unit", "value", "bound", "gap", "gap_asked", "status", "model"):
+    for name in ("objective", "unit", "value", "bound", "gap", "gap_asked", "status", "model", "among"):
         rows.append(_row("certificate", name, "", [getattr(certificate, name) for certificate in certificates]))
     origins = [solved.plan.provenance for solved in plans]
     rows.append(_row("inputs", "instance", "", [origin.instance for origin in origins]))

@@ -80,7 +80,7 @@ def sweep(
     ``over``: path (or several, in a tuple or separated by commas, that are tied together) to its values: a list of new
     values or multiples ("0.5x"), or a text such as "0.5x:2x:5:log".  The path "scenario" takes names of scenarios,
     and "none".  The last axis moves fastest.  ``gap``, ``time_limit`` (of each point), ``seed`` and ``model`` as in
-    :func:`spareopt.solve`.  ``processes``: points solved side by side; or ``executor``: any Executor of
+    ``spareopt.solve``.  ``processes``: points solved side by side; or ``executor``: any Executor of
     concurrent.futures, or a Dask client.  The table depends on neither.  ``folder``: a new folder for the tables and
     plans; with ``resume`` one that holds what was finished of the same sweep.
 
@@ -108,7 +108,7 @@ def whole_sweep(
     resume: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Sweep:
-    """As :func:`sweep`, but the result as a whole: with its points, ``table()`` and, for notebooks, ``plot``."""
+    """As ``sweep``, but the result as a whole: with its points, ``table()`` and, for notebooks, ``plot``."""
     return run_sweep(
         instance, axes_of(over), SolveOptions(gap, time_limit, seed, model), processes=processes, executor=executor,
         folder=folder, resume=resume, on_progress=on_progress,
@@ -116,7 +116,7 @@ def whole_sweep(
 
 
 def axes_of(over: Mapping[str | tuple[str, ...], str | Sequence[Any]]) -> list[Axis]:
-    """The axes of what is swept, as in :func:`sweep`.  Raises InputError."""
+    """The axes of what is swept, as in ``sweep``.  Raises InputError."""
     axes = []
     for key, values in over.items():
         paths = tuple(part.strip() for part in key.split(",")) if isinstance(key, str) else tuple(key)
@@ -154,7 +154,7 @@ def run_sweep(
     resume: bool = False,
     on_progress: OnProgress | None = None,
 ) -> Sweep:
-    """The sweep behind :func:`sweep`, with its axes and options."""
+    """The sweep behind ``sweep``, with its axes and options."""
     started = time.perf_counter()
     asked = _asked(instance, axes, options, processes, on_progress)
     question = _question(instance, axes, options)

@@ -1,7 +1,7 @@
 """The cluster as a directed graph: site, zones, fault domains, racks, blocks, trays; edges say what takes what down.
 
 Identical children are one node with a ``count`` on the edge, so that 100,000 GPUs stay a dozen nodes;
-:func:`expand` gives every unit its own node.  What a fault costs is read from the graph: the GPUs below a node are
+``expand`` gives every unit its own node.  What a fault costs is read from the graph: the GPUs below a node are
 its blast radius, the product of counts above it the number of its units, and units times rate its share of the
 interruptions.
 """
@@ -157,7 +157,7 @@ def units(graph: nx.DiGraph) -> dict[str, int]:
 
 
 def expand(graph: nx.DiGraph) -> nx.DiGraph:
-    """The same site with a node for every single unit; its size is the sum of :func:`units`."""
+    """The same site with a node for every single unit; its size is the sum of ``units``."""
     result = nx.DiGraph(**graph.graph)
 
     def add(node: str, name: str) -> None:

@@ -173,7 +173,7 @@ def _money_factor(unit: str, kind: Kind, currency: str) -> float:
 
 
 def write(value: float, kind: Kind, currency: str = "USD") -> str:
-    """The canonical text of a quantity, which :func:`parse` reads back to the same float."""
+    """The canonical text of a quantity, which ``parse`` reads back to the same float."""
     unit = CURRENCIES[currency] if kind.canonical == "money" else kind.canonical
     return f"{value!r} {unit}".rstrip() + (f" per {kind.over}" if kind.over else "")
 

@@ -27,7 +27,7 @@ AnswerStatus = Literal[ProofStatus, "infeasible", "no plan in time", "lost", "fa
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How each what-if is solved; as the arguments of :func:`spareopt.solve`."""
+    """How each what-if is solved; as the arguments of ``spareopt.solve``."""
 
     gap: float = DEFAULT_GAP
     time_limit: float | None = None
@@ -103,7 +103,7 @@ def answers(
 ) -> Iterator[Answer]:
     """The answers to what-ifs, in their order, whoever solves them; their plans have no audit.
 
-    ``on_answer`` is told of each as it is finished.  The others are as in :func:`answered`.  On Ctrl-C those that are
+    ``on_answer`` is told of each as it is finished.  The others are as in ``answered``.  On Ctrl-C those that are
     not finished are answered "interrupted".  Raises SolverError, WorkerError where all worker processes die at once.
     """
     what_ifs = list(asked)

@@ -15,6 +15,7 @@ from spareopt import units
 WIDTH = 110
 PROSE = 100
 BAR = 40
+EVERY = "all plans"  # as certificates say it
 Show = Callable[[float], str]
 
 
@@ -136,14 +137,16 @@ def horizon_number(kind: str, value: float, currency: str) -> str:
     return units.show(value, units.MONEY, currency) if kind == "cost" else f"{units.show_gpu_hours(value)} GPU-hours"
 
 
-def proof_words(status: str, gap: float) -> str:
-    """What is proven of a plan, by its certificate's status and gap."""
-    return f"proven within {percent(gap)}" if status == "proven" else f"NOT PROVEN ({status})"
+def proof_words(status: str, gap: float, among: str = EVERY) -> str:
+    """What is proven of a plan, by its certificate's status and gap, and which plans that is about."""
+    proven = f"proven within {percent(gap)}" if status == "proven" else f"NOT PROVEN ({status})"
+    return proven if among == EVERY else f"{proven}, among {among}"
 
 
-def doubt(status: str, gap: float) -> list[str]:
+def doubt(status: str, gap: float, among: str = EVERY) -> list[str]:
     """What a plan without a proof must say at once."""
-    return [] if status == "proven" else [f"A better plan may exist, by up to {percent(gap)}."]
+    better = "A better plan" if among == EVERY else "A better one of these"
+    return [] if status == "proven" else [f"{better} may exist, by up to {percent(gap)}."]
 
 
 FEW = 8

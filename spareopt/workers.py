@@ -109,7 +109,7 @@ def _serve(connection: Connection, do: Callable[[Any, Any, Pause | None], Any]) 
             connection.send(RuntimeError(f"{reply!r} can't be sent: {error}"))
 
 
-class _Worker:
+class Worker:
     """A worker process with a connection of its own: nothing that it shares with others is left behind when it dies.
 
     The pools of the standard library share queues: a worker that is killed while it writes to one may stop them all.
@@ -154,10 +154,10 @@ def _side_by_side(tasks: Tasks, processes: int, step: Pause) -> Finished:
     attempts: Counter[int] = Counter()
     again: list[int] = []
     fresh, deaths, stillborn = 0, 0, 0
-    workers: list[_Worker] = []
+    workers: list[Worker] = []
     try:
         for _ in range(min(processes, tasks.number)):
-            workers.append(_Worker(tasks))
+            workers.append(Worker(tasks))
         while True:
             for worker in workers:
                 if worker.index is None and (again or fresh < tasks.number):
@@ -194,7 +194,7 @@ def _side_by_side(tasks: Tasks, processes: int, step: Pause) -> Finished:
                     for index in (done, *flying, *again, *range(fresh, tasks.number)):
                         yield index, None
                     return
-                workers[place] = _Worker(tasks)
+                workers[place] = Worker(tasks)
                 if attempts[done] == MOST_ATTEMPTS:
                     yield done, None
                 else:

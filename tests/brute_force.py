@@ -47,7 +47,7 @@ def all_decisions(instance: Instance) -> Iterator[Decisions]:
 
 
 def number_of_plans(instance: Instance) -> int:
-    """How many plans :func:`all_decisions` yields."""
+    """How many plans ``all_decisions`` yields."""
     total = len(instance.checkpoint_plans)
     for zone in instance.zones:
         n = len(zone_choices(instance, zone))

@@ -32,7 +32,6 @@ def texts_of(figure: Figure) -> list[tuple[str, Bbox]]:
             size = 72.0 / figure.dpi
             found.append((self.get_text(), Bbox(Text.get_window_extent(self, renderer).get_points() * size)))
 
-    canvas.draw()  # the layout is made by the first drawing
     with patch.object(Text, "draw", note):
         canvas.draw()
     return found

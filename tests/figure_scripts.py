@@ -9,7 +9,7 @@ from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
-PAGE = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
 
 
 def figure_script(name: str) -> ModuleType:

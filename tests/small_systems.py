@@ -77,7 +77,7 @@ def small_system(
 ) -> System:
     """A site of zones with so many blocks, trays per block, working blocks and idle trays per block each.
 
-    ``tray``: the class of the trays, or one for each zone.  ``fields`` are fields of :class:`System`; lists become
+    ``tray``: the class of the trays, or one for each zone.  ``fields`` are fields of ``System``; lists become
     arrays.  By default nothing fails, crews and parts are ample, saves take no time and the scheme is checkpoints.
     """
     zones = len(blocks)
@@ -293,7 +293,7 @@ def random_system(seed: int) -> System:
 
 
 def random_run(seed: int) -> Run:
-    """A run of a :func:`random_system`, of some hundred hours."""
+    """A run of a ``random_system``, of some hundred hours."""
     rng = np.random.default_rng([seed, 1])
     return Run(
         key=(int(rng.integers(0, 2**32)), int(rng.integers(0, 2**32))),

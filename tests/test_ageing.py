@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable
 from fractions import Fraction
 from heapq import heappop, heappush
 from math import comb, factorial
-from pathlib import Path
-from typing import Any
 
 import mpmath  # type: ignore[import-untyped]
 import numpy as np
@@ -24,7 +21,6 @@ from scipy.stats import binom
 from spareopt.numerics.ageing import computing_only, computing_only_job, working_only
 
 Array = NDArray[np.float64]
-ORACLE = json.loads((Path(__file__).parent / "oracles" / "airesim.json").read_text(encoding="utf-8"))
 Place = int | str  # "works", "spare", or the phase of its repair
 
 
@@ -108,23 +104,6 @@ def test_working_only_broadcasts() -> None:
         assert table[place] == float(working_only(int(spares[place]), float(rates[place]), 24.0))
     assert np.all(working_only(spares, 0.0, 24.0) == 0)
     assert working_only(np.array([], dtype=int), 1.0, 24.0).shape == (0,)
-
-
-@pytest.mark.parametrize("case", ORACLE["exact_grid"], ids=lambda c: "-".join(str(v) for v in list(c.values())[:4]))
-def test_airesim(case: dict[str, Any]) -> None:
-    """The computing share in the long run, and the time a 90-day job takes, of all cases of a public simulator."""
-    arguments = (
-        case["n_spares"],
-        case["n_active"] / (24 * case["mtbf_day"]),
-        24 * case["repair_day"],
-        case["recovery_min"] / 60,
-    )
-    shares = computing_only(*arguments)
-    assert shares.computing == pytest.approx(case["stationary_cett"], rel=ORACLE["tolerance_rel"])
-    job = computing_only_job(*arguments, 24 * case["job_day"])
-    printed = 1.01 * ORACLE["tolerance_printed_min"]
-    assert 60 * job.total == pytest.approx(case["E_T_min"], rel=1e-9, abs=printed)
-    assert 60 * job.blocked == pytest.approx(case["E_blocked_min"], rel=1e-9, abs=printed)
 
 
 CASES = [(0, 0.3, 2.0, 0.5), (1, 0.1, 5.0, 0.0), (3, 0.4, 6.0, 1.0), (5, 0.1, 12.0, 0.05), (4, 2.0, 3.0, 4.0)]

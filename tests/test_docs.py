@@ -6,6 +6,7 @@ What stands before a fenced block of a page, in an HTML comment, says how it is 
 * ``<!-- exit: N -->``: the commands of the block end with this exit code instead of 0;
 * ``<!-- output -->``: every line of the block (but ``...``) is printed by the example before it;
 * ``<!-- prints: COMMAND -->``: the same, of this command;
+* ``<!-- memo -->``: every number of the block was printed by an example above it;
 * ``<!-- skip: REASON -->``: the block is not run;
 * ``<!-- fields: MODEL -->``: the table after it lists the fields of a model, in its order.
 """
@@ -33,12 +34,13 @@ from spareopt import cli, fields, horizon, instance, plan, units
 from spareopt.candidates import DECISIONS, enumerate_candidates
 from spareopt.decisions import Decisions
 from spareopt.losses import LOSSES
+from spareopt.schemas import models_in
 from spareopt.simulation.result import Comparison
 from spareopt.staging.plan import StagedPlan
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-names = [page.name for page in PAGES]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+names = [str(page.relative_to(ROOT)) for page in PAGES]
 
 BLOCK = re.compile(r"((?:^<!--[^\n]*-->\n)*)^```([a-z]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MASKED = re.compile(r"proven|Certificate|asked|offered|refined")
@@ -70,15 +72,24 @@ def plain(line: str) -> str:
     return re.sub(r"[\d.,]+", "#", line) if MASKED.search(line) else line
 
 
+def numbers(text: str) -> set[str]:
+    """The numbers of a text, without zeros at the end of a fraction."""
+    found = re.findall(r"\d+(?:[.,]\d+)*", text)
+    return {number.rstrip("0").rstrip(".") if "." in number else number for number in found}
+
+
 @pytest.mark.parametrize("page", PAGES, ids=names)
 def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Proves that a page's commands end with the exit code stated, and print each line that the page shows."""
     monkeypatch.chdir(tmp_path)
-    runner, namespace, output = CliRunner(), {"__name__": "example"}, ""
+    runner, namespace, output, printed_above = CliRunner(), {"__name__": "example"}, "", ""
     for block in blocks(page):
         if "skip" in block.marks:
             continue
-        if "file" in block.marks:
+        if "memo" in block.marks:
+            unheard = numbers(block.text) - numbers(printed_above)
+            assert not unheard, f"{page.name} states in its memo what was not printed: {sorted(unheard)}"
+        elif "file" in block.marks:
             Path(block.marks["file"]).write_text(block.text, encoding="utf-8")
         elif "output" in block.marks or "prints" in block.marks:
             if "prints" in block.marks:
@@ -97,6 +108,7 @@ def test_examples_run_and_print_what_is_shown(page: Path, tmp_path: Path, monkey
                 result = runner.invoke(cli.main, shlex.split(line, comments=True)[1:])
                 output += result.output
                 assert result.exit_code == int(block.marks.get("exit", "0")), f"{line}\n{result.output}"
+            printed_above += output
 
 
 @pytest.mark.parametrize(
@@ -149,7 +161,7 @@ def test_every_page_is_reached_from_the_index() -> None:
     """Proves that the index links to all other pages, and the README to the index or its pages."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     for page in PAGES[1:]:
-        assert page.name == "index.md" or f"({page.name})" in index
+        assert page.name == "index.md" or f"({page.relative_to(ROOT / 'docs')})" in index
     assert "docs/index.md" in PAGES[0].read_text(encoding="utf-8")
 
 
@@ -159,20 +171,6 @@ def table(page: str, model: str) -> list[list[str]]:
     found = re.search(rf"<!-- fields: {model} -->\n\n?\|.*\n\|[-| ]+\|\n((?:\|.*\n)*)", text)
     assert found, f"docs/{page} has no table of the fields of {model}"
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in found[1].splitlines()]
-
-
-def models_in(model: type[BaseModel]) -> list[type[BaseModel]]:
-    """A model and all models in its fields, each once."""
-    found = [model]
-    for here in found:
-        for hint in typing.get_type_hints(here, include_extras=True).values():
-            stack = [hint]
-            while stack:
-                part = stack.pop()
-                stack += typing.get_args(part)
-                if isinstance(part, type) and issubclass(part, BaseModel) and part not in found:
-                    found.append(part)
-    return found
 
 
 INPUTS = models_in(instance.Instance)

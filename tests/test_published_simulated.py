@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from spareopt.simulation.result import Simulation
 from spareopt.simulation.statistics import Interval
 from tests.airesim_chain import expected
 from tests.airesim_instance import PERIOD_H, instance_of
-from tests.test_airesim_chain import CASES, OTHERS, SIMULATED
+from tests.oracle_values import CASES, GRID, SIMULATED, point_name
+from tests.test_airesim_chain import OTHERS
 
 ROOT = Path(__file__).parents[1]
-GRID = json.loads((ROOT / "tests" / "oracles" / "airesim.json").read_text(encoding="utf-8"))["exact_grid"]
 PAGE = " ".join((ROOT / "docs" / "published.md").read_text(encoding="utf-8").split())
 SEEN, UNSEEN = 100.0, 0.01
 """Blocked episodes expected in all replications: from the first on their normal law is relied on; below the second
@@ -88,10 +87,6 @@ def compared(name: str, result: Simulation, exact: Mapping[str, float]) -> list[
 
 def expected_episodes(exact: Mapping[str, float]) -> float:
     return max(0.0, exact["E_blocking_episodes"])
-
-
-def name_of(point: Mapping[str, Any]) -> str:
-    return f"{point['n_active']} + {point['n_spares']}, {point['mtbf_day']:g} d, {24 * point['repair_day']:.0f} h"
 
 
 def check(found: list[Compared], within: float) -> str:
@@ -162,7 +157,7 @@ def test_points_of_the_exact_grid() -> None:
     found = []
     for i in range(0, len(GRID), 4):
         result = played(GRID[i], CI["grid"], 100 + i)
-        found += compared(name_of(GRID[i]), result, expected(GRID[i]) | recorded_at(i))
+        found += compared(point_name(GRID[i]), result, expected(GRID[i]) | recorded_at(i))
     said = check(found, 3.0)
     assert said in PAGE, said
 
@@ -205,7 +200,7 @@ def test_the_record_with_many_replications() -> None:
         for one in compared(name, result, case["exact"])
     ]
     for i, point in enumerate(GRID):
-        found += compared(name_of(point), played(point, MANY["grid"], 2000 + i), expected(point) | recorded_at(i))
+        found += compared(point_name(point), played(point, MANY["grid"], 2000 + i), expected(point) | recorded_at(i))
     scores = np.array([one.score for one in found if one.what.endswith("E_T_min")])
     assert len(scores) == 90
     inside = [int(np.sum(abs(scores) <= k)) for k in (1, 2, 3)]

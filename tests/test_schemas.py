@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import spareopt
+from docs import data_reference
 from spareopt import cli
 from spareopt.record import Result
 from spareopt.schemas import HOMES, INPUTS, KINDS, model_of, schema_of
@@ -158,3 +159,14 @@ def test_words_are_no_promise_but_fields_of_such_names_are() -> None:
     """Proves that titles and descriptions are left out of what is published, and a field called title is not."""
     schema = {"title": "T", "properties": {"title": {"type": "string", "title": "Title", "default": ""}}}
     assert shape(schema) == {"properties": {"title": {"type": "string"}}}
+
+
+def test_the_data_reference_is_fresh() -> None:
+    """Proves that docs/reference/data.md is what the schemas of today make, with words for each field that it lists.
+
+    Where this fails: ``python -m docs.data_reference``; a field without words gets a docstring.
+    """
+    text = data_reference.PAGE.read_text(encoding="utf-8")
+    assert text == data_reference.page()
+    assert [line for line in text.splitlines() if line.endswith("|  |")] == []
+    assert set(data_reference.EXPLAINED) == set(KINDS)

@@ -195,7 +195,7 @@ def test_years_below_a_quarter_have_no_quarters(instance: Instance) -> None:
     """Proves that part of a quarter is not taken for one, and that it is said."""
     result = simulated(instance, years=0.2)
     assert (result.quarters.number, result.quarters.mean) == (0, None)
-    assert result.quarters.reason == "no replication holds a whole quarter"
+    assert result.quarters.reason == "no replication holds a whole quarter" and result.quarter_course == ()
     assert len(result.usable_blocks) == 52
 
 
@@ -545,3 +545,42 @@ def test_a_wrong_plan_is_named_by_its_file(plan_file: str, tmp_path: Path) -> No
 def test_a_quarter_is_a_quarter_of_a_year() -> None:
     """Proves that quarters of the report are those of the calendar's mean year of 365.25 days."""
     assert pytest.approx(365.25 * 24 / 4) == QUARTER
+
+
+def test_the_course_of_a_quarter_by_hand(instance: Instance, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that the course of a quarter is the useful time since it began over the time since then.
+
+    Two replications of half a year, of two quarters each; in week w of quarter q of replication r the job is useful for
+    (1 + r + 2 q) / 8 of the time until week 6, and for half of it after.
+    """
+
+    def by_hand(system: System, run: Run, **options: Any) -> Outcome:
+        outcome = fake.replicate(system, run, **options)
+        replication = 0 if run.key == key_of(0, 0) else 1
+        week = np.arange(26)
+        share = np.where(week % 13 < 6, (1 + replication + 2 * (week // 13)) / 8, 0.5)
+        outcome.ledger[1:, LEDGER.index("useful")] = np.cumsum(share * run.bin)
+        return outcome
+
+    monkeypatch.setattr(runs, "replicate", by_hand)
+    result = simulated(instance, replications=2, years=0.5)
+    all_useful = result.exact.working_gpus * result.exact.scale
+    assert [row.end_h for row in result.quarter_course] == pytest.approx([QUARTER * (w + 1) / 13 for w in range(13)])
+    for weeks, row in enumerate(result.quarter_course, 1):
+        early = min(weeks, 6)
+        so_far = [all_useful * (early * eighths / 8 + (weeks - early) / 2) / weeks for eighths in (1, 2, 3, 4)]
+        assert row.mean == pytest.approx(np.mean(so_far), rel=1e-12)
+        assert row.p50 == pytest.approx(np.median(so_far), rel=1e-12)
+        assert (row.p5, row.p95) == pytest.approx((so_far[0], so_far[-1]), rel=1e-12)
+        assert row.p5 < row.p25 < row.p50 < row.p75 < row.p95
+    assert result.quarters.mean is not None
+    assert result.quarter_course[-1].mean == pytest.approx(result.quarters.mean.mean, rel=1e-12)
+    assert len(result.quarter_course_table()) == 13
+
+
+def test_longer_simulations_record_whole_quarters_only(instance: Instance) -> None:
+    """Proves that beyond ten years, where a row is a quarter, the course is its end, and equals the quarters' law."""
+    result = simulated(instance, replications=3, years=11.0)
+    (end,) = result.quarter_course
+    assert end.end_h == pytest.approx(QUARTER)
+    assert (end.p5, end.p50, end.p95) == (result.quarters.p5, result.quarters.p50, result.quarters.p95)

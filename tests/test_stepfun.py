@@ -86,7 +86,7 @@ def test_the_models_laws_are_right(trace: spareopt.Trace, laws: Laws) -> None:
 
 
 def test_the_page_states_the_misfits(laws: Laws) -> None:
-    """Proves that the table of docs/validation.md holds what is found: 99.9 % points of 33, 20 and 44, and so on.
+    """Proves that the table of docs/studies.md holds what is found: 99.9 % points of 33, 20 and 44, and so on.
 
     The binomial law is wrong by 0.29 and at all of its points; the mixed one by less than a third of that, is right at
     the 99 % point, and too far out beyond.

@@ -1,4 +1,4 @@
-"""One exponential repair time against a mix of short and long ones of the same mean: a figure of docs/validation.md.
+"""One exponential repair time against a mix of short and long ones of the same mean: a figure of docs/studies.md.
 
 Run ``python docs/figures/composite_repair.py``: it writes composite_repair.svg beside itself and prints the table
 of the page (some minutes).

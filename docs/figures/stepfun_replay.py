@@ -1,4 +1,4 @@
-"""A year of faults of 400 servers, replayed, beside two models of it: a figure of docs/validation.md.
+"""A year of faults of 400 servers, replayed, beside two models of it: a figure of docs/studies.md.
 
 Run ``python docs/figures/stepfun_replay.py TRACE`` with the file fault_intervals.csv of the StepFun trace: it writes
 stepfun_replay.svg beside itself and prints the table of the page.

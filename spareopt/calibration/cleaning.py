@@ -38,7 +38,7 @@ class Cleaned(NamedTuple):
     """By unit and kind, then by start."""
     absences: Absences
     reason: NDArray[np.int8]
-    """Of every row, :class:`spareopt.calibration.exclusions.Reason`."""
+    """Of every row, ``spareopt.calibration.exclusions.Reason``."""
     overlapping: int
 
 

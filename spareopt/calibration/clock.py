@@ -34,7 +34,7 @@ class Moments(NamedTuple):
     local: NDArray[np.bool_]
     """Whether a timestamp states no offset."""
     state: NDArray[np.int8]
-    """As in :mod:`spareopt.calibration.log_times`."""
+    """As in ``spareopt.calibration.log_times``."""
 
 
 def moments(texts: Sequence[str], unit: str, layout: TableFormat, parts: StampParts | None = None) -> Moments:

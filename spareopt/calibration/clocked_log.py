@@ -14,7 +14,7 @@ from spareopt.calibration.log_mapping import LogMapping
 from spareopt.calibration.log_rows import RawRows
 
 Reasons = NDArray[np.int8]
-"""Of every row, :class:`spareopt.calibration.exclusions.Reason`."""
+"""Of every row, ``spareopt.calibration.exclusions.Reason``."""
 
 
 class ClockedLog(NamedTuple):

@@ -29,7 +29,7 @@ class Names(NamedTuple):
 
 
 class Incidents(NamedTuple):
-    """The incidents that count, a row each, by start; arrays of one length, codes index :class:`Names`."""
+    """The incidents that count, a row each, by start; arrays of one length, codes index ``Names``."""
 
     unit: Integers
     """-1 where the log names none (software only)."""

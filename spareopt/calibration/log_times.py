@@ -169,7 +169,7 @@ class _Part:
 class StampParts:
     """Timestamps in ISO 8601 of the columns of a file, by their days, their times of day and what comes behind these.
 
-    Each different one is read once, by :func:`stamps`; that they add up holds for four digits of the year, two of all
+    Each different one is read once, by ``stamps``; that they add up holds for four digits of the year, two of all
     else, and hours up to 23.  Every other timestamp is read as a whole.
     """
 
@@ -179,7 +179,7 @@ class StampParts:
         self._rest = _Part(r".*", _ANY_DAY + "T00:00:00", "")
 
     def stamps(self, fields: Fields) -> Stamps:
-        """The timestamps of a column, as :func:`stamps` finds them."""
+        """The timestamps of a column, as ``stamps`` finds them."""
         parts = (self._day.of(fields.part(0, 10)), self._clock.of(fields.part(10, 19)), self._rest.of(fields.part(19)))
         day, clock, rest = parts
         result = Stamps(

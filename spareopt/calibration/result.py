@@ -19,8 +19,11 @@ class Estimate(Frozen):
     """An estimate with its confidence interval; an end is None where there is none."""
 
     value: float | None
+    """The estimate."""
     low: float | None
+    """The low end."""
     high: float | None
+    """The high end."""
 
 
 class FaultRate(Frozen):
@@ -52,27 +55,35 @@ class ClassRate(Frozen):
     """Faults of one class of the log's own."""
 
     kind: str
+    """Of units."""
     fault_class: str
+    """The log's name of it."""
     faults: int
+    """Those that count."""
     per_1000_unit_days: Estimate
     """With the exact Poisson interval."""
     mean_repair_h: float | None
     """Of ended repairs."""
     median_repair_h: float | None
+    """Of ended repairs."""
 
 
 class RepairPhaseFit(Frozen):
     """A phase of the fitted mixture of exponential repair times."""
 
     share: Estimate
+    """Of repairs."""
     mean_h: Estimate
+    """Mean of its repair time."""
 
 
 class RepairTimes(Frozen):
     """How long repairs of one kind of units take."""
 
     kind: str
+    """Of units."""
     ended: int
+    """Repairs that ended."""
     open: int
     """Still open when last seen; they count with the time so far."""
     mean_h: Estimate | None
@@ -103,6 +114,7 @@ class CountSpread(Frozen):
     """How far counts spread: variance over mean, 1 for faults at one constant rate."""
 
     of: Literal["units", "weeks"]
+    """Counts of each unit, or of each week."""
     number: int
     """Units or weeks."""
     mean: float
@@ -129,11 +141,13 @@ class Evenness(Frozen):
     gap_shape: Estimate
     """Weibull shape of the positive gaps between faults of the whole fleet; below 1 they come in clusters."""
     positive_gaps: int
+    """Gaps between faults that are longer than none."""
     ties: int
     """Gaps of none: faults recorded at the same time."""
     laplace: float | None
     """Laplace's trend statistic: above 0 more faults late than early."""
     trend_p_value: float | None
+    """How often a constant rate has so much of a trend."""
     halves_ratio: Estimate
     """Rate in the second half of the exposed time over that in the first."""
     month_h: tuple[float, ...]
@@ -146,7 +160,9 @@ class BurstSize(Frozen):
     """Clusters of at least so many trays of one rack."""
 
     trays: int
+    """At least so many."""
     found: int
+    """Clusters in the log."""
     by_chance: float
     """How many faults that have nothing in common would make."""
 
@@ -155,9 +171,13 @@ class BurstFindings(Frozen):
     """Faults of trays of one rack within minutes of each other."""
 
     looked_for: bool
+    """Whether there are faults of trays, and it is known which share a rack."""
     why_not: str
+    """Empty where they were looked for."""
     window_h: float
+    """Faults within so many hours of each other are at once."""
     sizes: tuple[BurstSize, ...]
+    """By number of trays."""
     smallest: int | None
     """Trays of the smallest burst: from here on chance makes a tenth of the clusters at most."""
     racks_struck: int
@@ -171,6 +191,7 @@ class BurstFindings(Frozen):
     site_mtbf_h: Estimate
     """Time observed over events."""
     racks_per_event: float | None
+    """On average; None without an event."""
     share_of_trays: float | None
     """Share of the trays of a struck rack that fail; None where the fleet does not name its trays."""
 
@@ -179,7 +200,9 @@ class WorstUnit(Frozen):
     """A unit with more faults than chance gives any of them."""
 
     unit: str
+    """Its name in the log."""
     faults: int
+    """Those that count."""
     expected: float
     """At the rate of all."""
 
@@ -188,12 +211,17 @@ class LemonFindings(Frozen):
     """Whether some units fail more often than the others."""
 
     kind: str
+    """Of units."""
     looked_for: bool
+    """Whether the number of units was the same throughout, or each is known."""
     why_not: str
+    """Empty where they were looked for."""
     units: int
+    """How many were looked at."""
     worst: tuple[WorstUnit, ...]
     """Those beyond chance at 5 % for all together, the worst first; at most 20."""
     beyond_chance: int
+    """How many units failed more often than chance makes any."""
     share: Estimate | None
     """Share of the units that are lemons, where two classes describe the counts better than one (BIC)."""
     multiple: Estimate | None
@@ -208,35 +236,53 @@ class EarlyLife(Frozen):
     """Faults of young units against those of older ones."""
 
     kind: str
+    """Of units."""
     known: bool
+    """Whether the fleet says since when units are in service."""
     why_not: str
+    """Empty where it is known."""
     age_h: float
+    """Units are young until this age."""
     young_faults: int
+    """Faults of young units."""
     young_up_h: float
+    """Their unit-hours up."""
     old_faults: int
+    """Faults of older units."""
     old_up_h: float
+    """Their unit-hours up."""
     ratio: Estimate
     """Rate of young units over that of the others."""
     p_value: float | None
+    """How often one rate for all makes so great a difference."""
 
 
 class ExclusionCount(Frozen):
     """Rows of the log that are not incidents of their own, for one reason."""
 
     reason: str
+    """Why, in words."""
     role: str
+    """data: a fault of the log; rule: left out by what the mapping or the fleet says; repeated: told by another row."""
     rows: int
+    """How many."""
     lines: tuple[int, ...]
+    """The first lines of the file with it."""
     example: str
+    """What the first of them says."""
     fix: str
+    """What to do about it."""
 
 
 class SourceFile(Frozen):
     """A file that was read."""
 
     name: str
+    """Of the file."""
     sha256: str
+    """Of its bytes."""
     rows: int
+    """Of data."""
 
 
 def lemon_scenario(kind: str) -> str:
@@ -252,25 +298,39 @@ class Calibration(Result):
 
     schema_version: Literal[1] = 1
     spareopt: str
+    """The version that calibrated."""
     log: SourceFile
+    """The incident log."""
     fleet: SourceFile
+    """The fleet file."""
     confidence: float
+    """Of all intervals."""
     begin_h: float
+    """Start of the observation, on the clock of the log."""
     end_h: float
+    """Its end."""
     origin: str | None
     """Time of hour 0 in UTC; None where the log counts hours or days."""
     rates: tuple[FaultRate, ...]
+    """By kind of units."""
     classes: tuple[ClassRate, ...]
     """Most faults first."""
     repairs: tuple[RepairTimes, ...]
+    """By kind of units."""
     evenness: tuple[Evenness, ...]
+    """By kind of units, and of all faults."""
     bursts: BurstFindings
+    """Of trays of a rack at once."""
     lemons: tuple[LemonFindings, ...]
+    """By kind of units."""
     early_life: tuple[EarlyLife, ...]
+    """By kind of units."""
     exclusions: tuple[ExclusionCount, ...]
+    """Rows that are no incidents of their own, by reason."""
     overlapping: int
     """Incidents that overlap or touch another one of their unit."""
     notes: tuple[str, ...]
+    """What a person should know of it."""
 
     def rate_of(self, kind: str) -> FaultRate:
         """The rate of a kind.  Raises KeyError."""

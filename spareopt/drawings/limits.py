@@ -21,7 +21,7 @@ MOST_SHOWN = 1.25
 def use(evaluation: Evaluation, axes: Axes | None = None, *, binds: Sequence[Binds] = ()) -> Axes:
     """A bar for each limit: the share of it that is used (of a least value: how much of what there is it asks for).
 
-    ``binds``: what :func:`spareopt.what_binds` says of them; without it a limit of which nothing is left is "used up".
+    ``binds``: what ``spareopt.what_binds`` says of them; without it a limit of which nothing is left is "used up".
     """
     limits = evaluation.limits
     if not limits:
@@ -123,5 +123,7 @@ def _amounts(limit: LimitSlack, currency: str) -> str:
 
 def _percent(share: float) -> str:
     """A share of a limit; not 100 % where something is left of it."""
-    text = f"{100 * share:.1f} %"
-    return f"{100 * share:.4g} %" if text == "100.0 %" and abs(share - 1) > 1e-9 else text.replace("100.0 %", "100 %")
+    if abs(share - 1.0) <= TOUCHED:
+        return "100 %"
+    texts = (f"{100 * share:.{digits}f}" for digits in range(1, 7))
+    return f"{next(text for text in texts if float(text) != 100.0)} %"

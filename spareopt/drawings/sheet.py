@@ -78,8 +78,10 @@ def on(axes: Axes | None, height: float, *, style: Any = GRID, grid: str = "x") 
 
 def settle(figure: Figure) -> None:
     """Let the layout find its places, and keep them."""
-    for _ in range(2):  # ticks follow from the places, and places from the ticks
-        figure.draw_without_rendering()
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        for _ in range(2):  # ticks follow from the places, and places from the ticks
+            layout.execute(figure)
     figure.set_layout_engine("none")
 
 

@@ -1,6 +1,6 @@
 """Figures as inline SVG for pages: text stays text, ids are a figure's own, tooltips need no script.
 
-What an artist says when pointed at (see :func:`spareopt.drawings.hover.hover`) is a ``<title>`` child of its group.
+What an artist says when pointed at (see ``spareopt.drawings.hover.hover``) is a ``<title>`` child of its group.
 """
 
 from __future__ import annotations

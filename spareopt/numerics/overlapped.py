@@ -18,7 +18,7 @@ any fault starts afresh, takes (e^(Λ(Rc+r)) − 1)/Λ on average.  Together
     E[commit to commit] = (1 − e^(−Λa)) e^(Λ(Rc+r))/Λ = (e^(Λ(τ+δ')) − 1) e^(Λ Rc')/Λ,
     δ' = σ + κ W,    Rc' = Rc + (1−κ) W,
 
-which is the period of plain checkpointing (:mod:`recovery`, exact model) with the save δ' and the recovery
+which is the period of plain checkpointing (``recovery``, exact model) with the save δ' and the recovery
 Rc'.  So η falls with Λ and bends as there.  κ = 1 (writing stops training) is plain checkpointing with the save σ + W.
 
 Best period: the best one of plain checkpointing with the save δ', or (1−κ) W where that is longer, for η has no other

@@ -121,7 +121,7 @@ def spread(counts: Floats, exposures: Floats, confidence: float) -> Spread:
 
     With equal times it is the sample variance over the mean.  The interval is normal in its logarithm, by the influence
     of each count, with Student's quantile; the p-value is that of X² by χ² of n − 1 degrees, or by draws
-    (:func:`_drawn_p_value`) where some expected counts are too small for that.  The exposed times must not depend on
+    (``_drawn_p_value``) where some expected counts are too small for that.  The exposed times must not depend on
     the counts.  NaN with fewer than two counts or nothing counted.
     """
     from scipy.special import stdtrit  # noqa: PLC0415

@@ -27,7 +27,7 @@ with c = min(s, D):
 η falls with Λ, term by term.  ln η is convex in Λ: the second derivative by ℓ is G D²/(1+ℓD)² − (G−1) d²/(1+ℓd)² with
 d = D − c, and d/(1+ℓd) rises with d.
 
-The *fixed-loss* scheme (:func:`fixed_loss_share`) is cruder.  Faults come at fixed intervals of *wall* time and each
+The *fixed-loss* scheme (``fixed_loss_share``) is cruder.  Faults come at fixed intervals of *wall* time and each
 costs exactly its stall: none hits a recovery, none is saved by one.  At a fault every 18 min with all stalled for 10
 min it leaves 1 − 10/18 = 44 %, the published figure for 100,000 GPUs (arXiv:2602.00277, abstract); Poisson faults at
 the same rate that also hit recoveries leave e^(−10/18) = 57 %, for some recoveries are cut short by the next and share

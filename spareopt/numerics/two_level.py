@@ -46,7 +46,7 @@ n) and the two whole numbers next to n are compared, each with its best period. 
 but tested against all n; each η reported is exact for its own τ and n.)  To first order n² = (δ2−δ1) p/(δ1 k) at
 every Λ.  If memory always survives (p = 1) and δ2 > δ1, storage is never written: n is infinite.
 
-**Over-estimators.**  ln η bends either way, so :func:`recovery.monotone_over_estimator` makes them, with a
+**Over-estimators.**  ln η bends either way, so ``recovery.monotone_over_estimator`` makes them, with a
 bound M on −(ln η)'' at the best choices of period and n (what is not given) as these stay in place:
 
 - Period given: n ln(p + k e^B) − G(Λ Rc2) − ln η is, but for a constant, the logarithm of Π(p + k e^(Λ L_i + B)) −

@@ -60,7 +60,9 @@ class Overlay(BaseModel):
 
     overlay_version: Literal[1] = 1
     name: Name
+    """What notes and messages call it."""
     description: str = ""
+    """For people."""
     source: str = ""
     """Where the figures come from."""
     notes: tuple[str, ...] = ()
@@ -70,7 +72,9 @@ class Overlay(BaseModel):
     designs: tuple[dict[str, Any], ...] = ()
     """Items merged by name: one that the instance has changes the fields given, another is new."""
     repair_plans: tuple[dict[str, Any], ...] = ()
+    """Merged likewise."""
     checkpoint_plans: tuple[dict[str, Any], ...] = ()
+    """Merged likewise."""
     intervals: dict[str, Ends] = Field(default_factory=dict)
     """Replace those of the instance for the same fields, or are added."""
     scenarios: dict[Name, Scenario] = Field(default_factory=dict)

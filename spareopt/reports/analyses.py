@@ -101,7 +101,7 @@ def analyse(
 
     What-ifs are solved for the best plan that builds all zones alike, which is found by exhaustive search.  Nothing
     depends on how long it takes.  ``on_step`` is told what comes next, ``on_simulation`` as in
-    :func:`spareopt.simulate`.  Raises StoppedError on Ctrl-C.
+    ``spareopt.simulate``.  Raises StoppedError on Ctrl-C.
     """
     model = plan.certificate.model
     on_step("the best plan with all zones alike")

@@ -38,7 +38,7 @@ def answer_section(plan: Plan) -> Section:
     if plan.certificate.status != PROVEN:
         why = {"interrupted": "the search was interrupted", "limit reached": "the search reached its time limit"}
         c = plan.certificate
-        warnings.append(" ".join([f"NOT PROVEN: {why[c.status]}.", *doubt(c.status, c.gap)]))
+        warnings.append(" ".join([f"NOT PROVEN: {why[c.status]}.", *doubt(c.status, c.gap, c.among)]))
     if e.violated:
         warnings.append(f"The plan BREAKS {listed(limit_name(row.limit) for row in e.violated)}.")
     return Section(

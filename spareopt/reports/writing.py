@@ -70,7 +70,7 @@ def write_report(
     (a shipped name or a file), for its comments and scenarios; left out, a shipped instance is found by itself.
     ``results`` are folders of frontiers, marginal values, tornados and a simulation of the same inputs, to be shown
     instead of those made here.  ``on_step`` is told what is made next, ``on_simulation`` as in
-    :func:`spareopt.simulate`.  The same arguments give the same bytes.  Raises InputError where something stands
+    ``spareopt.simulate``.  The same arguments give the same bytes.  Raises InputError where something stands
     there, a folder or the source can't be used, or the plan is not of the instance; StoppedError on Ctrl-C.
     """
     page, folder = check_report_name(path)
@@ -115,7 +115,7 @@ def report_of(
     on_step: Callable[[str], None] = lambda _: None,
     on_simulation: Any = None,
 ) -> Report:
-    """The report of a plan, not written yet; ``folder`` is the name of that of its files; see :func:`write_report`."""
+    """The report of a plan, not written yet; ``folder`` is the name of that of its files; see ``write_report``."""
     from spareopt.reports import analysis_sections as found  # noqa: PLC0415
     from spareopt.reports import plan_sections as planned  # noqa: PLC0415
     from spareopt.reports import source_sections as sourced  # noqa: PLC0415

@@ -47,7 +47,7 @@ def check_incident_files(path: str | Path) -> tuple[Path, Path]:
 def write_incidents(log: IncidentLog, path: str | Path) -> tuple[Path, Path]:
     """Write the log to a new CSV file and the fleet beside it (``log-fleet.csv``); returns both paths.
 
-    The columns are those of :class:`IncidentLog`, hours to six decimals, yes or no for true or false, empty for what
+    The columns are those of ``IncidentLog``, hours to six decimals, yes or no for true or false, empty for what
     is not known or not yet.  Raises InputError where a file stands there or can't be written.
     """
     files = check_incident_files(path)

@@ -70,9 +70,9 @@ def simulate_incidents(
     replication: int = 0,
     on_progress: OnProgress | None = None,
 ) -> IncidentLog:
-    """The incident log of one replication, under the random numbers that :func:`spareopt.simulate` plays it with.
+    """The incident log of one replication, under the random numbers that ``spareopt.simulate`` plays it with.
 
-    ``replication`` counts from 0; the other options are those of :func:`spareopt.simulate`.  Raises InputError for
+    ``replication`` counts from 0; the other options are those of ``spareopt.simulate``.  Raises InputError for
     options or decisions that can't be simulated.
     """
     if isinstance(replication, bool) or not isinstance(replication, int) or not 0 <= replication < MOST_REPLICATIONS:
@@ -98,7 +98,7 @@ def incident_logs(
 ) -> Iterator[IncidentLog]:
     """The logs of several replications (their numbers, from 0), one after the other; what they share is made once.
 
-    Options and errors are those of :func:`simulate_incidents`.
+    Options and errors are those of ``simulate_incidents``.
     """
     options = checked_options(instance, years=years, seed=seed, warm_up=warm_up, until_job=until_job)
     subject = subject_of(instance, decisions, options, None)

@@ -127,7 +127,7 @@ def compare(
 ) -> Comparison:
     """Simulate two plans under the same random numbers: units that both have fail and are repaired alike.
 
-    The options are those of :func:`simulate`; without a given warm-up both take the longer of their own.  Errors and
+    The options are those of ``simulate``; without a given warm-up both take the longer of their own.  Errors and
     Ctrl-C as there.
     """
     options = checked_options(
@@ -176,7 +176,7 @@ def checked_options(
     by: str = "units",
     target: float | str | None = None,
 ) -> SimulationOptions:
-    """The options of :func:`simulate`, checked; what follows from the plan (warm-up, years of a job) is NaN until then.
+    """The options of ``simulate``, checked; what follows from the plan (warm-up, years of a job) is NaN until then.
 
     Raises InputError with every fault.
     """

@@ -166,7 +166,7 @@ def clustered_share(hits: ArrayLike, sizes: ArrayLike, confidence: float = CONFI
 def clustered_quantile(clusters: Sequence[ArrayLike], share: float, confidence: float = CONFIDENCE) -> Quantile:
     """A quantile of values that come in independent clusters, of any dependence within.
 
-    The interval of :func:`quantile_interval` with as many values as are effective (:func:`clustered_share`) for the
+    The interval of ``quantile_interval`` with as many values as are effective (``clustered_share``) for the
     share at or below the quantile, its ranks spread over all values and rounded outwards.  An end for which there are
     too few values is None.  Raises ValueError where there is no value.
     """

@@ -69,7 +69,7 @@ def rolled(instance: Instance, plan: StagedPlan, quarter: str, *, earlier: Insta
 
 
 def remaining(instance: Instance, plan: StagedPlan, quarter: str) -> StagedDecisions:
-    """What a plan of an instance decides from a quarter on, as decisions of :func:`rolled`'s instance.
+    """What a plan of an instance decides from a quarter on, as decisions of ``rolled``'s instance.
 
     There zones that were begun come first, so numbers may differ.  Raises InputError as rolled does.
     """

@@ -9,7 +9,7 @@ from openpyxl.styles import Alignment, PatternFill
 from spareopt import units
 from spareopt.answer_text import answer_sentences
 from spareopt.instance import Instance
-from spareopt.plan import Plan
+from spareopt.plan import ALL_PLANS, Plan
 from spareopt.workbooks.book import ANY, FINE, LEGEND, MONEY, TENTHS, WHOLE, Book, new_book
 from spareopt.workbooks.inputs_sheet import FIRST
 from spareopt.workbooks.inputs_sheet import SHEET as INPUTS
@@ -46,7 +46,7 @@ def write_summary(
         sheet.row_dimensions[row].height = 15 * (1 + len(sentence) // 140)
         row += 1
     row += 1
-    _write_state(book, row, source, inputs)
+    _write_state(book, row, source, inputs, "" if plan.certificate.among == ALL_PLANS else " --alike")
     row += 3
     book.header(sheet, row, ("", "now", "unit", "as solved", "follows Inputs?"), freeze=False)
     symbol = units.CURRENCIES[e.currency]
@@ -94,13 +94,13 @@ def write_summary(
         book.text(sheet, row + 1, 2, words)
 
 
-def _write_state(book: Book, row: int, source: str, inputs: int) -> None:
+def _write_state(book: Book, row: int, source: str, inputs: int, alike: str) -> None:
     """How many inputs were changed, what to do then, and whether the formulas still find their inputs."""
     sheet, last = book.workbook[SHEET], FIRST + inputs - 1
     book.text(sheet, row, 1, "inputs changed since it was solved")
     count = f'COUNTIF({INPUTS}!$E${FIRST}:$E${last},"changed")'
     book.formula(sheet, row, 2, count, 0, WHOLE)
-    again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx"
+    again = f"solve again: spareopt solve {source} --overlay THIS-FILE.xlsx{alike}"
     moved = '"ROWS OF INPUTS WERE MOVED OR INSERTED: undo it, or formulas may read the wrong ones"'
     same = f"SUMPRODUCT(({INPUTS}!$A${FIRST}:$A${last}={RECORD}!$A${FIRST}:$A${last})*1)={inputs}"
     state = (
@@ -129,6 +129,7 @@ def _write_certificate(book: Book, plan: Plan, row: int) -> int:
         ("gap", c.gap, "share of the value", "0.0E+00"),
         ("gap asked", c.gap_asked, "share of the value", "0.0E+00"),
         ("model", c.model, "", ANY),
+        ("gap and bound are of", c.among, "", ANY),
     ]
     for words, value, unit, shown in lines:
         row += 1

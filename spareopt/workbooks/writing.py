@@ -40,7 +40,7 @@ def write_workbook(plan: Plan, instance: Instance, path: str | Path, source: str
 
 
 def workbook_of(plan: Plan, instance: Instance, source: str | Path | None = None) -> bytes:
-    """The bytes of the workbook; see :func:`write_workbook`."""
+    """The bytes of the workbook; see ``write_workbook``."""
     if plan.provenance.input_hash != instance.input_hash():
         message = (
             f"the plan was made from other inputs (hash {plan.provenance.input_hash[:12]}…) than this instance's "

@@ -410,7 +410,7 @@ def prepare() -> None:
 
 
 def replicate(system: System, run: Run, *, pause: Callable[[], None] | None = None) -> Outcome:
-    """Play one replication of a system for which :func:`counts_suffice`; ``pause`` is called every few 0.1 s.
+    """Play one replication of a system for which ``counts_suffice``; ``pause`` is called every few 0.1 s.
 
     What is recorded has the law of the unit kernel's record, crew waits included (each ticket's own wait).  The path
     is another one: the random numbers belong to the order of events, not to units.

@@ -1,4 +1,4 @@
-"""The random numbers and laws of :mod:`spareopt.simulation.laws`, compiled."""
+"""The random numbers and laws of ``spareopt.simulation.laws``, compiled."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _number(high, low):
 
 @entry
 def uniforms(key, first, second, asked, purpose):
-    """Two numbers uniform in (0, 1): see :func:`spareopt.simulation.laws.uniforms`."""
+    """Two numbers uniform in (0, 1): see ``spareopt.simulation.laws.uniforms``."""
     c0, c1 = np.uint64(first), np.uint64(second)
     c2, c3 = np.uint64(asked), np.uint64(purpose)
     k0, k1 = np.uint64(key[0]), np.uint64(key[1])

@@ -1,0 +1,1 @@
+"""Explore an instance on a local page: levers, what-ifs solved as they move, those kept exported as scenarios."""
