@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 def main() -> None:
     """Print the seconds of both ways, with and without mixing of component types, and how far apart they are."""
     sys.path.insert(0, str(ROOT))
+    from tests.oracle_values import RECORDS  # noqa: PLC0415
     from tests.redundancy_allocation import by_dynamic_programming, fyffe  # noqa: PLC0415
-    from tests.test_oracles import RECORDS  # noqa: PLC0415
 
     record = RECORDS["rap.fhl"]
     for mixing in (True, False):

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from spareopt.cli_options import EACH_SOLVE, instance_options, json_option, solve_options_with
+from spareopt.cli_options import (
+    EACH_SOLVE,
+    alike_option,
+    instance_options,
+    json_option,
+    solve_options_with,
+    typed_again,
+)
 from spareopt.errors import Fault, InputError, StoppedError
 from spareopt.exits import emit
 
@@ -16,6 +25,8 @@ if TYPE_CHECKING:
     from spareopt.instance import Instance
     from spareopt.what_if import Answer
 
+SOLVING = ("gap", "time_limit", "seed", "model", "alike")
+"""Options that say how what-ifs are solved."""
 NO_PAGE = "needs Panel, which is not installed: pip install 'spareopt[explore]'"
 
 
@@ -30,6 +41,7 @@ def _new_file(_: click.Context, __: click.Parameter, file: str | None) -> str | 
 @click.command()
 @instance_options
 @solve_options_with(limit_help=EACH_SOLVE)
+@alike_option
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -38,7 +50,12 @@ def _new_file(_: click.Context, __: click.Parameter, file: str | None) -> str | 
     metavar="PORT",
     help="The port of the page on this machine; 0 for any that is free.",
 )
-@click.option("--browser/--no-browser", default=True, show_default=True, help="Open the page in the browser.")
+@click.option(
+    "--browser/--no-browser",
+    default=True,
+    show_default=True,
+    help="Open the page in the browser, where there is a screen.",
+)
 @click.option(
     "-o", "--output", metavar="FILE", callback=_new_file, help="A new overlay that the page can write what is kept to."
 )
@@ -75,11 +92,17 @@ def explore(
             emit({"url": url})
         else:
             click.echo(f"{url} explores {instance.name}; end with Ctrl-C.")
-        if browser:
+        if browser and _has_screen():
             click.launch(url)
 
+    solving = typed_again(click.get_current_context(), SOLVING)
     with suppress(KeyboardInterrupt):  # how one ends it
-        serve(Exploration(instance, given, levers, reply, asked, output), free, ready)
+        serve(Exploration(instance, given, levers, reply, asked, output, solving), free, ready)
+
+
+def _has_screen() -> bool:
+    """Whether there is a screen: without one what opens an address may be a browser of texts in this terminal."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
 
 
 def _free_port(port: int) -> int:

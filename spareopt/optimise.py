@@ -511,7 +511,7 @@ def _why_infeasible(problem: Problem, asked: _Asked, clock: Clock) -> str:
             reach = f"within the other limits the best is {best.certificate.bound:,.1f}"
             reach += ", with all zones of a class alike" if alike else ""
             return f"goodput_target: {target:,.1f} baseline GPUs are out of reach; {reach}"
-    return why_infeasible(problem.candidates) + (" by plans that build all zones of a class alike" if alike else "")
+    return ("with all zones of a class alike, " if alike else "") + why_infeasible(problem.candidates)
 
 
 def _evaluated(instance: Instance, decisions: Decisions, found: Outcome, model: Model) -> Evaluation:

@@ -9,10 +9,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from io import StringIO
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -32,8 +34,8 @@ from spareopt.exploring.what_ifs import (
     comparison_table,
     keep,
     scenario_name,
+    solve_command,
     solved_by,
-    typed_again,
 )
 from spareopt.instance import Instance
 from spareopt.overlays.overlay import is_name, overlay_text
@@ -189,7 +191,7 @@ def test_what_is_kept_is_solved_by_the_command_line_to_the_same_value(
         plan = item.answer.plan
         assert plan is not None
         for command in (
-            solved_by(given, "kept.yaml", item.name), typed_again(given, instance, item.answer.changes),
+            solved_by(given, "kept.yaml", item.name), solve_command(given, instance, item.answer.changes),
         ):  # fmt: skip
             found = solved(*shlex.split(command)[2:])
             assert found["certificate"]["value"] == pytest.approx(plan.certificate.value, rel=1e-9), command
@@ -415,6 +417,27 @@ def test_an_answer_to_former_levers_is_never_taken(session: Session, nominal: An
         session.keep("")
 
 
+def test_commands_solve_as_the_page_does(session: Session, nominal: Answer) -> None:
+    """Proves that the options of solving are in the commands shown: another gap could find another plan."""
+    session.exploration = replace(session.exploration, solving=" --gap 0.01 --alike")
+    put(session, capital="30 M$")
+    session.told(1, with_changes(nominal, {"limits.capital": "30 M$"}))
+    session.keep("")
+    expected = 'spareopt solve academic-1k --set limits.capital="30 M$" --gap 0.01 --alike'
+    assert session.command() == expected
+    first, second = pd.read_csv(StringIO(session.table())).to_dict(orient="records")
+    assert (first["name"], second["name"], second["changes"]) == (
+        "as it stands",
+        "capital 30 M",
+        "limits.capital=30 M$",
+    )
+    assert nominal.plan is not None
+    assert first["objective"] == second["objective"] == nominal.plan.certificate.value
+    assert session.commands("a b.yaml") == [
+        "spareopt solve academic-1k --overlay 'a b.yaml' --scenario 'capital 30 M' --gap 0.01 --alike"
+    ]
+
+
 def test_a_plan_is_held_against_the_nominal_one_and_the_one_before(session: Session, nominal: Answer) -> None:
     """Proves which plans stand side by side as levers move: never the same one twice."""
     assert [solved.name for solved in session.compared()] == ["now"]
@@ -443,6 +466,8 @@ def test_an_infeasible_what_if_leads_back_to_a_plan(session: Session, academic: 
     text = parts.headline(session.reply, session.exploration.levers) + parts.conflict(session.reply, session.instance())
     assert "No plan meets every limit (proven)." in text
     assert "limits.yearly_cost: the least possible is above" in text
+    alike = parts.headline(session.reply, session.exploration.levers, alike=True)
+    assert "No plan that builds all zones of a class alike meets every limit" in alike
     assert "yearly cost at most 500 k$ per year" in text.lower()
 
 
@@ -483,6 +508,9 @@ def test_the_parts_of_a_plan_hold_its_numbers(session: Session, nominal: Answer,
     assert "1.541 M$ per year" in parts.limits_html(plan)
     assert "Certificate (proven)" in parts.score_part(plan, academic)
     assert parts.changes_part(session.compared()) == ""
+    assert "With" not in parts.title(academic)
+    halved = spareopt.read_instance("academic-1k", scenarios=["half-mtbf"])
+    assert "With scenario half-mtbf (failures.tray.mtbf=0.5x" in parts.title(halved)
 
 
 def test_explore_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -66,12 +66,15 @@ def bars(values: MarginalValues, axes: Axes | None = None) -> Axes:
 def finding(values: MarginalValues) -> str:
     """The limit of which a step more is worth most, or else the input."""
     size, unit = _unit(values)
-    for kind, words in ((("limit", "choice"), "A step more of"), (("input",), "No limit is worth more; a better")):
-        told = [v for v in values.values if v.kind in kind and v.better.told and (v.better.change or 0.0) > 0]
-        if told:
-            best = max(told, key=lambda item: item.better.change or 0.0)
-            amount = f"{(best.better.change or 0.0) / size:+,.4g} {unit}"
-            return f"{words} {_name(best, small=True)} ({_step(best)}) is worth most: {amount}"
+    gains = [item for item in values.values if item.better.told and (item.better.change or 0.0) > 0]
+    gains.sort(key=lambda item: -(item.better.change or 0.0))
+    for item in [*(item for item in gains if item.kind != "input"), *gains][:1]:
+        amount = f"{(item.better.change or 0.0) / size:+,.4g} {unit}"
+        if item.kind != "input":
+            return f"A step more of {_name(item, small=True)} ({_step(item)}) is worth most: {amount}"
+        limits = any(other.kind != "input" for other in values.values)
+        text = f"{_name(item)} {_step(item)} {'brings' if _step(item).endswith('better') else 'bring'} {amount}"
+        return f"No step more of a limit helps; {text[:1].lower()}{text[1:]}" if limits else text
     return "No step of a limit or an input is worth anything that the proofs can tell"
 
 
@@ -89,7 +92,7 @@ def _told(step: MarginalStep, size: float) -> str:
         return "no plan" if step.status == "infeasible" else "not known"
     if not step.told:
         return "≈ 0"
-    return f"{step.change / size:+,.4g}" if step.change else "0"
+    return f"{step.change / size:+,.4g}".replace("-", "−") if step.change else "0"
 
 
 def _unit(values: MarginalValues) -> tuple[float, str]:

@@ -54,7 +54,7 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
         ax.yaxis.set_major_formatter("{x:,.6g}")
         ax.locator_params(axis="x", nbins=7)
         ax.set_xlabel(f"day of the quarter ({simulation.quarters.number:,} quarters simulated)")
-        ax.set_ylabel("goodput so far, baseline GPUs")
+        ax.set_ylabel("goodput so far,\nbaseline GPUs")
         legend_below(ax, [mean, median, line, half, wide], own=axes is None)
         entitle(ax, finding(simulation, exact))
     return ax

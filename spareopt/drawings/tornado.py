@@ -91,4 +91,6 @@ def _label(item: TornadoBar) -> str:
     """The input in words, and below it its ends."""
     assumed = " (assumed)" if item.interval == "assumed" else ""
     ends = f"{item.low.setting} to {item.high.setting}{assumed}"
-    return f"{wrapped(input_words(item.input), 135.0)}\n{wrapped(ends, 135.0)}"
+    lines = [input_words(item.input), ends]
+    lines += [f"no plan at {end.setting}" for end in (item.low, item.high) if end.adapted is None]
+    return "\n".join(wrapped(line, 135.0) for line in lines)

@@ -26,7 +26,7 @@ from spareopt.exploring.what_ifs import name_of
 from spareopt.folders import write_new_file
 from spareopt.what_if import Changes
 
-EXPORT_NAME = "what-ifs.yaml"
+EXPORT_NAME, TABLE_NAME = "what-ifs.yaml", "what-ifs.csv"
 GROUPS: tuple[tuple[Group, str], ...] = (
     ("limits", "Limits"),
     ("faults", "Faults"),
@@ -106,10 +106,11 @@ class Page:
     def _exports(self) -> Iterator[Any]:
         if self.exploration.export is not None:
             yield self._button(f"Write {self.exploration.export}", self._write_it)
-        yield pn.widgets.FileDownload(
-            callback=lambda: BytesIO(self._session.export().encode("utf-8")), filename=EXPORT_NAME,
-            label=f"Download {EXPORT_NAME}", embed=False, auto=True, button_style="outline", stylesheets=[WIDGET],
-        )  # fmt: skip
+        for name, text in ((EXPORT_NAME, self._session.export), (TABLE_NAME, self._session.table)):
+            yield pn.widgets.FileDownload(
+                callback=partial(_stream, text), filename=name, label=f"Download {name}", embed=False, auto=True,
+                button_style="outline", stylesheets=[WIDGET],
+            )  # fmt: skip
 
     def _button(self, name: str, pressed: Callable[[], None], kind: str = "default") -> Any:
         style = "solid" if kind == "primary" else "outline"
@@ -180,7 +181,7 @@ class Page:
         elif reply is None:
             self._head.object = parts.solving(session.changes, levers, 0.0)
         else:
-            self._head.object = parts.headline(reply, levers)
+            self._head.object = parts.headline(reply, levers, alike=self.exploration.options.alike)
             for name, part in DETAILS.items():
                 self._details[name].object = text = part(session)
                 self._details[name].visible = bool(text)
@@ -213,9 +214,13 @@ class Page:
         self._with_kept.visible = bool(kept)
         self._chosen.options = names
         self._chosen.value = chosen or (names[-1] if names else None)
-        figures = kept_figures(nominal, kept)
-        panes = [pn.pane.Bokeh(item, sizing_mode="stretch_width") for item in figures]
-        self._pictures.objects = [pn.Column(pane, sizing_mode="stretch_width", styles=HALF) for pane in panes]
+        self._pictures.objects = [
+            pn.Column(
+                _html(parts.finding(text)), pn.pane.Bokeh(item, sizing_mode="stretch_width"),
+                sizing_mode="stretch_width", styles=HALF,
+            )
+            for text, item in kept_figures(nominal, kept)
+        ]  # fmt: skip
         self._export_note.object = ""
         commands = self._session.commands(self.exploration.export or EXPORT_NAME)
         self._commands.object = parts.command_part("To solve them from that file:", commands)
@@ -249,6 +254,10 @@ DETAILS: dict[str, Callable[[Session], str]] = {
     "score": _plan_of(parts.score_part),
 }
 """The parts of the answer from top to bottom."""
+
+
+def _stream(text: Callable[[], str]) -> BytesIO:
+    return BytesIO(text().encode("utf-8"))
 
 
 def _html(text: str = "", **options: Any) -> Any:

@@ -28,10 +28,21 @@ from spareopt.score_text import (
 from spareopt.side_by_side import decision_rows
 from spareopt.solved import Solved
 from spareopt.what_if import Answer, Changes
-from spareopt.wording import capitalised, change_text, doubt, hundredths, listed, objective_number, percent, proof_words
+from spareopt.wording import (
+    applied_text,
+    capitalised,
+    change_text,
+    doubt,
+    hundredths,
+    listed,
+    objective_number,
+    percent,
+    proof_words,
+)
 
 Of = Callable[[Plan], float | None]
 NOTHING = "–"
+AGAINST = {AS_IT_STANDS: "the instance as it stands"}
 
 
 def solving(changes: Changes, levers: Sequence[Lever], seconds: float) -> str:
@@ -45,13 +56,16 @@ def refused(message: str) -> str:
     return _banner("refused", "This can't be solved as typed.", message.splitlines())
 
 
-def headline(reply: Reply, levers: Sequence[Lever]) -> str:
-    """The answer in one sentence: the objective and what is proven, or why there is no plan."""
+def headline(reply: Reply, levers: Sequence[Lever], *, alike: bool = False) -> str:
+    """The answer in one sentence: the objective and what is proven, or why there is no plan.
+
+    ``alike``: whether only plans were asked for that build all zones of a class alike.
+    """
     answer, plan = reply.answer, reply.answer.plan
     what = f"What if: {name_of(answer.changes, levers)}" if answer.changes else "The instance as it stands"
     if plan is not None:
         c = plan.certificate
-        proof = proof_words(c.status, c.gap)
+        proof = proof_words(c.status, c.gap, c.among)
         text = f"{value_words(plan)}{scale_text(c.objective, plan.evaluation)}, {proof}"
         kind = "proven" if c.status == PROVEN else "unproven"
         return _banner(kind, capitalised(text), [what, *doubt(c.status, c.gap, c.among)])
@@ -59,14 +73,17 @@ def headline(reply: Reply, levers: Sequence[Lever]) -> str:
         lines = [what, answer.why.rstrip(".") + "."]
         if reply.explaining:
             lines.append("Looking for what conflicts, and what to move …")
-        return _banner("infeasible", "No plan meets every limit (proven).", lines)
+        whose = "No plan that builds all zones of a class alike" if alike else "No plan"
+        return _banner("infeasible", f"{whose} meets every limit (proven).", lines)
     words = {"no plan in time": "NOT PROVEN: no plan was found in time.", "lost": "The solve was lost."}
     return _banner("failed", words.get(answer.status, "The solve failed."), [what, answer.why])
 
 
 def title(instance: Instance) -> str:
-    """What is explored."""
-    return f"<div class='title'><h1>{escape(instance.name)}</h1><p>{escape(instance.description)}</p></div>"
+    """What is explored, and what was changed in it before."""
+    lines = [instance.description, *([applied_text(instance.applied)] if instance.applied else [])]
+    texts = "".join(f"<p>{escape(line)}</p>" for line in lines)
+    return f"<div class='title'><h1>{escape(instance.name)}</h1>{texts}</div>"
 
 
 def conflict(reply: Reply, instance: Instance) -> str:
@@ -160,7 +177,8 @@ def changes_part(plans: Sequence[Solved]) -> str:
     same = "" if any("changed" in row for row in rows) else "<p>No decision differs.</p>"
     name, of, _ = _measures(now.plan)[0]
     new, old = of(now.plan), of(others[0].plan)
-    change = "" if new is None or not old else f": {name} {_change(new, old)} against {others[0].name}"
+    against = AGAINST.get(others[0].name, others[0].name)
+    change = "" if new is None or not old else f": {name} {_change(new, old)} against {against}"
     return (
         f"<h2>What changes{escape(change)}</h2><div class='scroll'><table>"
         f"<thead><tr><th></th>{heads}{changed}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{same}"
@@ -247,7 +265,7 @@ def _kept_row(
     if plan is None:
         return f'<tr>{first}<td colspan="{len(columns) + 1}">{escape(f"{answer.status}: {answer.why}")}</td></tr>'
     c = plan.certificate
-    proof = percent(c.gap) if c.status == PROVEN else proof_words(c.status, c.gap)
+    proof = percent(c.gap) if c.status == PROVEN else proof_words(c.status, c.gap, c.among)
     cells = "".join(f"<td{_n(number)}>{escape(cell(plan))}</td>" for _, number, cell in columns)
     return f"<tr>{first}<td>{escape(proof)}</td>{cells}</tr>"
 
@@ -259,6 +277,11 @@ def _n(number: bool) -> str:
 def command_part(title: str, commands: Sequence[str]) -> str:
     """Commands to type."""
     return f"<p class='key'>{escape(title)}</p><pre class='typed'>{escape(chr(10).join(commands))}</pre>"
+
+
+def finding(text: str) -> str:
+    """What a picture shows, above it."""
+    return f"<h3>{escape(text)}</h3>"
 
 
 def stale() -> str:

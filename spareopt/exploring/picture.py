@@ -15,7 +15,7 @@ from spareopt.plan import Plan
 from spareopt.what_if import Answer
 from spareopt.wording import signed_percent
 
-ROW, AROUND = 34, 96
+ROW, AROUND = 34, 70
 """Pixels for each what-if, and around them all."""
 LETTERS = 26
 MARGIN = 0.15
@@ -23,8 +23,8 @@ MILLION = 1e6
 COST_AXIS = "cost per year, capital included (M{})"
 
 
-def kept_figures(nominal: Answer, kept: Sequence[KeptWhatIf]) -> list[figure]:
-    """The figures of what is kept: the objective, and cost where that is known and not the objective itself."""
+def kept_figures(nominal: Answer, kept: Sequence[KeptWhatIf]) -> list[tuple[str, figure]]:
+    """What figures of what is kept show, and the figures: the objective, and cost where known and not the objective."""
     named = [(AS_IT_STANDS, nominal), *((item.name, item.answer) for item in kept)]
     plans = [(name, answer.plan) for name, answer in named if answer.plan is not None]
     if len(plans) < 2:
@@ -37,12 +37,12 @@ def kept_figures(nominal: Answer, kept: Sequence[KeptWhatIf]) -> list[figure]:
     )
     digits = 4 if kind == "goodput_per_dollar" else 1
     values = [(name, plan.certificate.value / size, plan.certificate.bound / size) for name, plan in rows]
-    figures = [_dots(_finding(rows, kind), axis, values, BLUE, digits)]
+    figures = [(_finding(plans, kind), _dots(axis, values, BLUE, digits))]
     costs = [(name, plan.evaluation.cost_per_year) for name, plan in rows]
     if kind != "cost" and all(cost is not None for _, cost in costs):
         points = [(name, cost / MILLION, cost / MILLION) for name, cost in costs if cost is not None]
-        least = min(points, key=lambda point: point[1])[0]
-        figures.append(_dots(f"Least cost per year: {least}", COST_AXIS.format(symbol), points, ORANGE, 2))
+        least = min(plans, key=lambda row: row[1].evaluation.cost_per_year or 0.0)[0]
+        figures.append((f"Least cost per year: {least}", _dots(COST_AXIS.format(symbol), points, ORANGE, 2)))
     return figures
 
 
@@ -56,7 +56,7 @@ def _finding(rows: Sequence[tuple[str, Plan]], kind: str) -> str:
     return f"{word}: {name}{change}"
 
 
-def _dots(title: str, axis: str, points: Sequence[tuple[str, float, float]], colour: str, digits: int) -> figure:
+def _dots(axis: str, points: Sequence[tuple[str, float, float]], colour: str, digits: int) -> figure:
     """A dot for each point (name, value, bound) on a common axis, a line to its bound, a dashed line at the first."""
     names = [name for name, _, _ in points]
     texts = [f"{value:,.{digits}f}" for _, value, _ in points]
@@ -69,7 +69,6 @@ def _dots(title: str, axis: str, points: Sequence[tuple[str, float, float]], col
         x_range=(min(ends) - MARGIN * span, max(ends) + 2 * MARGIN * span),
         height=AROUND + ROW * len(names),
         sizing_mode="stretch_width",
-        title=title,
         toolbar_location=None,
         tools="",
     )
@@ -83,7 +82,6 @@ def _dots(title: str, axis: str, points: Sequence[tuple[str, float, float]], col
     result.xaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
     result.xaxis.ticker.desired_num_ticks = 3
     result.ygrid.visible = False
-    result.title.text_font_size = "13px"
     return result
 
 

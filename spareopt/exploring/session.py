@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from spareopt.errors import InputError
 from spareopt.exploring.levers import Lever, changes_of, positions
 from spareopt.exploring.solving import Desk, Reply
-from spareopt.exploring.what_ifs import AS_IT_STANDS, KeptWhatIf, as_overlay, keep, solved_by, typed_again
+from spareopt.exploring.what_ifs import (
+    AS_IT_STANDS,
+    KeptWhatIf,
+    as_overlay,
+    comparison_table,
+    keep,
+    solve_command,
+    solved_by,
+)
 from spareopt.instance import Instance
 from spareopt.overlays.overlay import overlay_text
 from spareopt.plan import Plan
@@ -32,6 +40,8 @@ class Exploration:
     options: SolveOptions
     export: str | None = None
     """The file that what is kept is written to."""
+    solving: str = ""
+    """The options of solving as typed, each after a space: what is shown is found again with the same."""
 
 
 class Session:
@@ -135,15 +145,23 @@ class Session:
         """The command that solves the present what-if; nothing where what is typed can't be read."""
         if self.changes is None:
             return ""
-        return typed_again(self.exploration.given, self.exploration.instance, self.changes)
+        here = self.exploration
+        return solve_command(here.given, here.instance, self.changes) + here.solving
 
     def export(self) -> str:
         """What is kept as the text of an overlay.  Raises InputError where nothing is."""
         return overlay_text(as_overlay(self.kept, self.exploration.given, self.exploration.instance))
 
+    def table(self) -> str:
+        """The instance as it stands and what is kept, side by side, as the text of a CSV file."""
+        itself = KeptWhatIf(AS_IT_STANDS, AS_IT_STANDS, self.exploration.nominal.answer)
+        text: str = comparison_table([itself, *self.kept]).to_csv(index=False, lineterminator="\n")
+        return text
+
     def commands(self, file: str) -> list[str]:
         """The commands that solve what is kept from the overlay."""
-        return [solved_by(self.exploration.given, file, item.name) for item in self.kept]
+        here = self.exploration
+        return [solved_by(here.given, file, item.name) + here.solving for item in self.kept]
 
     def close(self) -> None:
         """End what is at work."""

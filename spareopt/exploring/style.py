@@ -12,6 +12,7 @@ PARTS = f"""
 :host {{ font-family: {FONT}; font-size: 14px; line-height: 1.45; min-width: 0; max-width: 100%; }}
 h1 {{ font-size: 1.3rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }}
 h2 {{ font-size: 1rem; margin: 0.2rem 0 0.5rem; overflow-wrap: anywhere; }}
+h3 {{ font-size: 0.92rem; margin: 0.8rem 0 0; overflow-wrap: anywhere; }}
 p {{ margin: 0.3rem 0; overflow-wrap: anywhere; }}
 .title p {{ color: #374151; }}
 .banner {{ border-left: 8px solid #6b7280; background: #fff; padding: 0.6rem 0.9rem; border-radius: 6px;

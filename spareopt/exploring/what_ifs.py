@@ -81,7 +81,7 @@ def scenario_name(called: str, taken: Collection[str]) -> str:
     return name
 
 
-def typed_again(given: str, instance: Instance, changes: Changes) -> str:
+def solve_command(given: str, instance: Instance, changes: Changes) -> str:
     """The command that solves a what-if; ``given`` is the instance with its options as typed."""
     return f"spareopt solve {command(given, _upon(given, instance, changes))}"
 
@@ -117,7 +117,7 @@ def description(item: KeptWhatIf) -> str:
     if plan is None:
         return f"{called}{item.answer.status}"
     c = plan.certificate
-    return f"{called}{value_words(plan)}, {proof_words(c.status, c.gap)}"
+    return f"{called}{value_words(plan)}, {proof_words(c.status, c.gap, c.among)}"
 
 
 def value_words(plan: Plan) -> str:

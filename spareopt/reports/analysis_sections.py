@@ -111,7 +111,7 @@ def near_section(plan: Plan, instance: Instance, analyses: Analyses, source: str
     return Section(
         "near",
         "Nearly as good",
-        findings.near_finding(near),
+        findings.near_finding(near, instance),
         sentences=(
             near_statement(near, plan, instance),
             "Where plans are as good for every purpose, choose by what the objective does not say: what is simpler to "

@@ -13,6 +13,7 @@ from spareopt.evaluation import Evaluation
 from spareopt.explain_text import NAMES
 from spareopt.exposure import Tornado
 from spareopt.input_words import input_words
+from spareopt.instance import Instance
 from spareopt.marginal import MarginalStep, MarginalValue, MarginalValues
 from spareopt.near_result import NearOptimal
 from spareopt.plan import PROVEN, Plan
@@ -160,15 +161,16 @@ def change_words(result: MarginalValues, step: MarginalStep) -> str:
     return f"{sign}{abs(change):,.4g} {unit}"
 
 
-def near_finding(near: NearOptimal) -> str:
-    """How many plans are nearly as good, and what they leave open."""
+def near_finding(near: NearOptimal, instance: Instance) -> str:
+    """How many plans are nearly as good, and what they leave open; of those with zones alike, where that matters."""
     within = share_text(near.within)
+    alike = " with zones alike" if near.alike and any(zone.count > 1 for zone in instance.zones) else ""
     if near.number == 1:
-        return f"No other plan is within {within} of the best"
+        return f"No other plan{alike} is within {within} of the best"
     number = f"{near.number:,}" if near.number is not None else f"At least {len(near.plans):,}"
     loose = sorted({NAMES.get(row.decision, row.decision) for row in near.ranges if len(row.values) > 1}, key=str.lower)
     firm = [row for row in near.ranges if len(row.values) == 1]
-    text = f"{number} plans are within {within} of the best"
+    text = f"{number} plans{alike} are within {within} of the best"
     if loose:
         text += f"; they differ in {listed(loose)}"
     return text if firm else f"{text}, in every decision"

@@ -13,6 +13,8 @@ from markupsafe import Markup
 from spareopt.reports.parts import Cell, Section, Table
 
 TEMPLATES = "templates"
+HALF_A_SHEET, HALF_A_SCREEN = 70, 105
+"""Letters of a table's row that fit beside a picture on paper, and on a wide screen."""
 _UNIT = re.compile(
     r"(?<=\d) (?=(?:%|points|[kMG]?[$€£¥]|[kMG]?Wh?|[tdhs]|min|kg|GPUs?|years?)(?![\w-]))|(?<=[±≈≤≥−]) (?=\d)"
 )
@@ -51,6 +53,7 @@ def _environment() -> Environment:
     environment.filters["alignment"] = _alignment
     environment.filters["is_cell"] = lambda cell: isinstance(cell, Cell)
     environment.filters["wide"] = _wide
+    environment.filters["layout"] = _layout
     environment.filters["joined"] = _joined
     return environment
 
@@ -60,11 +63,26 @@ def _alignment(table: Table, column: int) -> str:
     return "text" if column in table.left else "number"
 
 
+def _layout(section: Section) -> str:
+    """The class of a section's parts: whether its picture stands beside its table, or beside what a reader picks."""
+    if section.panels and section.pictures:
+        return " picked"
+    if len(section.pictures) != 1 or not section.tables:
+        return ""
+    widest = max(map(_width, section.tables))
+    return " paired narrow" if widest <= HALF_A_SHEET else " paired" if widest <= HALF_A_SCREEN else ""
+
+
 def _wide(table: Table) -> bool:
     """Whether a table needs the whole width of the page."""
+    return _width(table) > HALF_A_SHEET
+
+
+def _width(table: Table) -> int:
+    """About how many letters a row of a table takes."""
     longest = [max((len(cell.text if isinstance(cell, Cell) else cell) for cell in column), default=0) for column in
                zip(table.headers, *table.rows, strict=True)]  # fmt: skip
-    return sum(min(width, 40) for width in longest) > 70
+    return sum(min(width, 40) for width in longest)
 
 
 def _joined(text: str) -> str:
