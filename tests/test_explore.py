@@ -199,6 +199,25 @@ def test_what_is_kept_is_solved_by_the_command_line_to_the_same_value(
             assert found["decisions"] == plan.model_dump(mode="json")["decisions"]
 
 
+def test_what_was_exported_can_be_explored_and_exported_again(
+    academic: Instance, nominal: Answer, levers: tuple[Lever, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves that what is kept upon an earlier export stands beside it, under a name of its own."""
+    monkeypatch.chdir(tmp_path)
+    first = keep((), "first", replace(nominal, changes={"limits.floor": 127}), academic, levers)
+    Path("first.yaml").write_text(overlay_text(as_overlay(first, "academic-1k", academic)), encoding="utf-8")
+    given = "academic-1k --overlay first.yaml --scenario first"
+    upon = spareopt.read_instance("academic-1k", overlays=["first.yaml"], scenarios=["first"])
+    second = keep((), "first", replace(nominal, changes={"limits.crews": 3}), upon, levers)
+    Path("second.yaml").write_text(overlay_text(as_overlay(second, given, upon)), encoding="utf-8")
+    read = spareopt.read_instance(
+        "academic-1k", overlays=["first.yaml", "second.yaml"], scenarios=["first", second[0].name]
+    )
+    assert (read.limits.floor, read.limits.crews) == (127, 3)
+    Path("first.yaml").unlink()
+    assert as_overlay(second, given, upon).scenarios.keys() == {"first 2"}
+
+
 def test_the_page_of_the_documentation_shows_what_is_exported(academic: Instance, levers: tuple[Lever, ...]) -> None:
     """Proves that the overlay on docs/explore.md is, but for the gap, what the page exports for its picture."""
     changes = {"limits.yearly_cost": "1.8 M$ per year", "failures.tray.mtbf": "0.5x"}
