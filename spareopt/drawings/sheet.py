@@ -148,11 +148,16 @@ def _pieces(word: str, width: float, size: float) -> list[str]:
     return [*pieces, word]
 
 
-def rows_height(labels: Sequence[str], *, bottom: float = 0.55, title: int = 2, least: float = 0.27) -> float:
-    """The height in inches of a picture with a row for each label, of as many lines as the longest has."""
+def rows_height(
+    labels: Sequence[str], *, rows: int | None = None, bottom: float = 0.55, title: int = 2, least: float = 0.27
+) -> float:
+    """The height in inches of a picture with a row for each label, of as many lines as the longest has.
+
+    ``rows``: how many there are where ``labels`` holds more than one text for each.
+    """
     lines = max((label.count("\n") + 1 for label in labels), default=1)
     row = max(least, lines * FONT * LINE / 72 + 0.09)
-    return bottom + title * TITLE_FONT * LINE / 72 + 0.1 + row * max(1, len(labels))
+    return bottom + title * TITLE_FONT * LINE / 72 + 0.1 + row * max(1, len(labels) if rows is None else rows)
 
 
 def label_rows(axes: Axes, labels: Sequence[str]) -> None:

@@ -61,7 +61,7 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
     """What holds the plan back, and what a little more of each limit or input is worth."""
     found, pictures, tables, notes, missing = [], [], [], [], []
     if plan.evaluation.limits:
-        pictures.append(drawn.limits_picture(plan))
+        pictures.append(drawn.limits_picture(plan, analyses.binds.result or ()))
     if (binds := analyses.binds.result) is not None:
         found.append(findings.binding_finding(binds, plan.certificate.objective))
         if binds:
