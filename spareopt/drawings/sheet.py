@@ -11,6 +11,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -196,6 +197,13 @@ def legend_below(axes: Axes, handles: Sequence[Artist], *, own: bool) -> None:
         axes.figure.figure.legend(loc="outside lower center", ncols=3 if len(handles) < 5 else 2, **options)
     else:
         axes.legend(**options)
+
+
+def ink(colour: Any) -> str:
+    """Black or white, whichever stands out more on a colour: by relative luminance as of WCAG 2.1."""
+    parts = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(colour))
+    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+    return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
 def signed_ticks(axes: Axes) -> None:
