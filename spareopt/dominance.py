@@ -87,8 +87,11 @@ def pareto(keys: Array, going: Going | None = None) -> NDArray[np.int64]:
         kept += 1
         if going is not None and kept % CHECK_EVERY == 0 and not going(1.0 - (~gone[here:]).sum() / len(keys)):
             break
-        worse = np.flatnonzero(~gone[here + 1 :]) + here + 1
-        for column in left:
+        first = ~gone[here + 1 :]
+        for column in left[:2]:  # whole columns, in the order of memory, as long as many rows are left
+            first &= column[here + 1 :] <= column[here]
+        worse = np.flatnonzero(first) + here + 1
+        for column in left[2:]:
             worse = worse[column[worse] <= column[here]]
             if not worse.size:
                 break

@@ -6,22 +6,22 @@ from pathlib import Path
 from typing import Any
 
 SMALLEST = 8.5
-"""Pixels below which letters can't be read."""
+"""Pixels below which letters can't be read on a screen."""
 CONTRAST = 4.5
 """Of text on what lies behind it: WCAG 2.1, success criterion 1.4.3 (AA)."""
 
 
-def _run(page: Any, check: str) -> list[str]:
+def _run(page: Any, check: str, smallest: float = SMALLEST) -> list[str]:
     """What a check of the script finds on a page."""
-    limits = f"const SMALLEST = {SMALLEST}, CONTRAST = {CONTRAST};"
+    limits = f"const SMALLEST = {smallest}, CONTRAST = {CONTRAST};"
     script = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
     found: list[str] = page.evaluate(f"(() => {{\n{limits}\n{script}\nreturn {check}();\n}})()")
     return found
 
 
-def drawing_faults(page: Any) -> list[str]:
+def drawing_faults(page: Any, smallest: float = SMALLEST) -> list[str]:
     """Pictures that are not drawn, texts in them that are cut, too small or over others, marks that say nothing."""
-    return _run(page, "drawings")
+    return _run(page, "drawings", smallest)
 
 
 def layout_faults(page: Any) -> list[str]:

@@ -20,6 +20,8 @@ WIDTHS = (1600, 400)
 """Pixels of a desk's window and of a phone's."""
 SHEET = (688, 1017)
 """Pixels of an A4 sheet within its margins of 14 mm."""
+SMALLEST_IN_PRINT = 7.5
+"""Pixels of a sheet: 5.6 points."""
 QUICK = ("academic-1k", "meta-2026")
 OTHERS = (
     ("gb200-4x256",), ("h100-16k-llama3",), ("h100-100k",), ("power-capped-20mw",), ("tpu-like",),
@@ -115,7 +117,7 @@ def _assert_printed(page: Any, report: Report, file: Path) -> None:
     """On paper every heading, table and picture is there, and no picture is cut over two sheets."""
     page.emulate_media(media="print")
     page.set_viewport_size(dict(zip(("width", "height"), SHEET, strict=True)))
-    assert [*drawing_faults(page)] == []
+    assert drawing_faults(page, smallest=SMALLEST_IN_PRINT) == []
     headings, tables = page.locator("h1, h2:not(.contents h2)"), page.locator("section .block:not(.panel *)")
     assert headings.count() == 1 + len(report.sections)
     assert tables.count() == sum(len(section.tables) for section in report.sections)
