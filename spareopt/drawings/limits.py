@@ -116,8 +116,8 @@ def _used(limit: LimitSlack) -> str:
 def _state(limit: LimitSlack, known: str | None) -> str:
     if limit.violated:
         return "BROKEN"
-    if known is not None:
-        return known
+    if known not in (None, "not known"):
+        return str(known)
     if limit.limit == "placement_group":
         return ""
     return "used up" if abs(limit.slack) <= TOUCHED * abs(limit.bound) else ""

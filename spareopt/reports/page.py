@@ -13,7 +13,7 @@ from markupsafe import Markup
 from spareopt.reports.parts import Cell, Section, Table
 
 TEMPLATES = "templates"
-HALF_A_SHEET, HALF_A_SCREEN = 70, 105
+HALF_A_SHEET, HALF_A_SCREEN = 70, 95
 """Letters of a table's row that fit beside a picture on paper, and on a wide screen."""
 MOST_TOGETHER = 24
 """Rows of a table that stay on one sheet."""
