@@ -93,7 +93,7 @@ def cost_finding(plan: Plan) -> str | None:
         return None
     text = f"A useful GPU-hour costs {units.show(e.cost_per_useful_gpu_hour, units.MONEY, e.currency)}"
     idle = e.idle_spares.cost_per_year
-    if idle is None:
+    if idle is None or e.cost_per_year == 0:  # prices of zero
         return text
     amount = units.show(idle, units.MONEY_PER_YEAR, e.currency)
     return f"{text}; the idle spares cost {amount}, {percent(idle / e.cost_per_year)} of all"
