@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TypeVar
 
 from spareopt import units
@@ -222,8 +223,9 @@ def _kept(row: InScenario, plan: Plan) -> str:
 def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan) -> Table:
     """A row for each scenario: its best plan, and the report's own plan there."""
     out: list[tuple[str | Cell, ...]] = []
-    for name, best in [("nominal", nominal), *((row.name, row.answer.plan) for row in rows)]:
-        row = next((row for row in rows if row.name == name), None)
+    first: list[tuple[InScenario | None, Plan | None]] = [(None, nominal)]
+    for row, best in [*first, *((row, row.answer.plan) for row in rows)]:
+        name = "nominal" if row is None else row.name
         if best is None:
             out.append((name, "", _moved(row, nominal) if row else "", "", "", "", _kept(row, plan) if row else ""))
             continue
@@ -351,5 +353,6 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
 
 
 def _simulate(source: str) -> str:
-    folder = source.rpartition("/")[0]
-    return f"spareopt simulate {source} --plan {folder}/plan.json -o simulation"
+    (file,) = shlex.split(source)
+    plan = shlex.quote(f"{file.rpartition('/')[0]}/plan.json")
+    return f"spareopt simulate {source} --plan {plan} -o simulation"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -95,10 +96,11 @@ def provenance_section(plan: Plan, source: Source, folder: str, files: tuple[tup
         *((name.replace("_", " "), str(value)) for name, value in p.options.items() if value not in (None, False)),
         *((f"version of {name}", text) for name, text in p.versions.items()),
     ]
-    commands = [" ".join(["spareopt solve", f"{folder}/instance.json", *solve_options(plan), "-o my-plan"])]
+    commands = [shlex.join(["spareopt", "solve", f"{folder}/instance.json", *solve_options(plan), "-o", "my-plan"])]
     if source.name is not None:
         commands.append(solve_again(plan, source.name, "my-plan"))
-    commands.append("spareopt report my-plan" + ("" if source.name is None else f" --instance {source.name}"))
+    told = [] if source.name is None else ["--instance", source.name]
+    commands.append(shlex.join(["spareopt", "report", "my-plan", *told]))
     return Section(
         "provenance",
         "Provenance",
