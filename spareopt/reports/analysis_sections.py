@@ -180,21 +180,23 @@ def scenarios_section(plan: Plan, instance: Instance, analyses: Analyses, known:
         )
         return Section("scenarios", "Scenarios", "No scenarios are shown", missing=(Missing(f"Scenarios: {why}"),))
     value = None if nominal is None else nominal.certificate.value
+    of_alike = _alike_note(plan, instance, analyses, "")
+    best = "best plan with zones alike" if of_alike else "best plan"
     return Section(
         "scenarios",
         "Scenarios",
-        findings.scenarios_finding(rows, nominal),
+        findings.scenarios_finding(rows, nominal, best),
         sentences=(
-            "The best plan in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
+            f"The {best} in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
             "the table holds all of them.",
         ),
         pictures=() if value is None else (drawn.scenarios_picture(plan, value, rows),),
         panels=tuple(_panel(row, nominal, plan, instance) for row in rows),
-        tables=(_scenarios_table(rows, nominal, plan),),
+        tables=(_scenarios_table(rows, nominal, plan, best),),
         notes=(
             "The plan as it is: this report's plan under the scenario's circumstances. \"Breaks\" names limits that it "
             "would break there: it is then no option.",
-            *_alike_note(plan, instance, analyses, ""),
+            *of_alike,
         ),
     )
 
@@ -220,7 +222,7 @@ def _kept(row: InScenario, plan: Plan) -> str:
     return objective_number(row.instance.objective.kind, row.kept, plan.evaluation.currency)
 
 
-def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan) -> Table:
+def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan, which: str) -> Table:
     """A row for each scenario: its best plan, and the report's own plan there."""
     out: list[tuple[str | Cell, ...]] = []
     first: list[tuple[InScenario | None, Plan | None]] = [(None, nominal)]
@@ -241,7 +243,7 @@ def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: P
                 "" if row is None else _kept(row, plan),
             )
         )
-    headers = ("scenario", "best plan", "change", "objective", "useful GPU-hours", "cost", "this plan as it is")
+    headers = ("scenario", which, "change", "objective", "useful GPU-hours", "cost", "this plan as it is")
     return Table("All scenarios", headers, tuple(out), frozenset({0, 1, 6}))
 
 

@@ -213,8 +213,8 @@ def tornado_finding(result: Tornado) -> str:
     return f"{text}; at {moved} of {len(ends)} ends another plan is best"
 
 
-def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
-    """The worst and the best scenario by their best plans, and those that have none."""
+def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None, plans: str = "best plan") -> str:
+    """The worst and the best scenario by their best plans (``plans``: of which), and those that have none."""
     changes = {}
     for row in rows:
         best = row.answer.plan
@@ -227,7 +227,7 @@ def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
         order = sorted(changes, key=lambda name: sign * changes[name])
         told = order[:1] if len(order) == 1 else [order[0], order[-1]]
         kind = nominal.certificate.objective
-        parts.append("the best plan has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
+        parts.append(f"the {plans} has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
     parts += [f"no plan is possible in {listed(none)}"] if none else []
     return capitalised("; ".join(parts)) or f"{counted(len(rows), 'scenario')} asked"
 
