@@ -96,6 +96,8 @@ def _plan_of(run: str) -> tuple[Plan, Instance]:
     from spareopt.store import PLAN, read_solved  # noqa: PLC0415
     from spareopt.wording import counted  # noqa: PLC0415
 
+    if not run.strip():
+        raise InputError("''", [Fault("", "expected the name of a plan folder")])
     try:
         manifest = read_manifest(run) if (Path(run) / MANIFEST).is_file() else None
     except (InputError, OSError, ValueError):

@@ -188,3 +188,44 @@ def test_a_plan_that_costs_nothing_has_a_frontier() -> None:
     section = cost_section(spareopt.solve(instance), instance)
     assert section.finding.startswith("A useful GPU-hour costs 0 $")
     assert all(figure.axes for figure in (picture.draw() for picture in section.pictures))
+
+
+def test_plans_cut_off_do_not_promise_to_come_again(plan: Plan, hall: Instance) -> None:
+    """Proves that only a proven plan is told as one that solving again gives, byte for byte: where the clock or Ctrl-C
+    ended the search, another machine may end at another plan."""
+    origin, _ = source_of(plan, hall, None)
+
+    def said(status: str) -> str:
+        certificate = plan.certificate.model_copy(update={"status": status})
+        cut = plan.model_copy(update={"certificate": certificate})
+        return " ".join(provenance_section(cut, origin, "page", ()).sentences)
+
+    assert "make the same plan again" in said("proven")
+    for status in ("limit reached", "interrupted"):
+        assert "make the same plan again" not in said(status) and status in said(status)
+
+
+def test_best_plans_of_scenarios_say_among_which() -> None:
+    """Proves that where what-ifs build zones alike, no plan of a scenario is called the best one of all: the report's
+    own plan, which mixes zones, may be better there."""
+    instance = spareopt.read_instance(HALL | {"zones": [{"name": "hall", "racks": 8, "count": 2}]})
+    plan = spareopt.solve(instance, alike=True)
+    none: Analysis[Any] = Analysis(why="it was not asked for here")
+    row = InScenario("dear", "", (), Answer({}, "proven", plan), None, (), instance)
+    for zones, best in ((instance, "best plan with zones alike"), (spareopt.read_instance(HALL), "best plan")):
+        made = Analyses(plan, none, none, none, none, none, Analysis((row,)), none)
+        section = scenarios_section(plan, zones, made, known=True)
+        assert section.tables[0].headers[1] == best
+        assert section.finding.startswith(f"The {best} has") and section.sentences[0].startswith(f"The {best} in")
+
+
+def test_folders_without_a_plan_say_so(folder: Path) -> None:
+    """Proves that no name, and a plan folder without its plan.json, end in a message that says just that."""
+    (folder / "plan.json").unlink()
+    for run, message in (
+        ("", "expected the name of a plan folder"),
+        (" ", "expected the name of a plan folder"),
+        (str(folder), "has no plan.json; expected a folder that holds plan.json and instance.json"),
+    ):
+        refused = CliRunner().invoke(main, ["report", run])
+        assert refused.exit_code == 2 and message in " ".join(refused.stderr.split()), refused.output

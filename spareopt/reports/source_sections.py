@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from itertools import groupby
 
 from spareopt.instance import Instance
-from spareopt.plan import Plan
+from spareopt.plan import PROVEN, Plan
 from spareopt.reports import findings
 from spareopt.reports.parts import Missing, Section, Table
 from spareopt.reports.sources import Source, solve_again, solve_options
@@ -107,7 +107,10 @@ def provenance_section(plan: Plan, source: Source, folder: str, files: tuple[tup
         findings.provenance_finding(plan),
         sentences=(
             "The same instance, options, seed and versions make the same plan again, and the same plan the same "
-            "report, byte for byte.",
+            "report, byte for byte."
+            if plan.certificate.status == PROVEN
+            else f"The search ended by the clock or by hand ({plan.certificate.status}), so that solving again may end "
+            "at another plan. The same plan makes the same report, byte for byte.",
         ),
         tables=(Table("What the plan was made from", ("", "value"), tuple(rows), TEXTS),),
         commands=tuple(commands),
