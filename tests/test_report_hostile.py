@@ -21,7 +21,7 @@ from spareopt.reports import analyses, writing
 from spareopt.reports.analyses import NOTHING_GIVEN, Analyses, Analysis, InScenario, read_given
 from spareopt.reports.analysis_sections import scenarios_section, simulation_section
 from spareopt.reports.files import draw
-from spareopt.reports.plan_sections import cost_section, losses_section
+from spareopt.reports.plan_sections import answer_section, cost_section, losses_section, proof_section
 from spareopt.reports.source_sections import provenance_section
 from spareopt.reports.sources import source_of
 from spareopt.reports.writing import Report, report_of
@@ -108,7 +108,7 @@ def test_commands_on_the_page_can_be_typed(
     assert len(named) >= 6
     origin, _ = source_of(plan, hall, None)
     assert "'" not in provenance_section(plan, origin, "plain", ()).commands[0]
-    (missing,) = simulation_section(plan, nothing, "plain/instance.json").missing
+    (missing,) = simulation_section(nothing, "plain/instance.json").missing
     assert missing.command == "spareopt simulate plain/instance.json --plan plain/plan.json -o simulation"
 
 
@@ -229,3 +229,33 @@ def test_folders_without_a_plan_say_so(folder: Path) -> None:
     ):
         refused = CliRunner().invoke(main, ["report", run])
         assert refused.exit_code == 2 and message in " ".join(refused.stderr.split()), refused.output
+
+
+def test_first_order_plans_are_not_told_as_exact() -> None:
+    """Proves that a plan of the first-order model says so in its answer and its certificate, and that what a simulation
+    is held against is the exact model's mean, which is another number."""
+    instance = spareopt.read_instance("academic-1k")
+    plan = spareopt.solve(instance, gap=0.01, model="first-order")
+    answer, proof = answer_section(plan), proof_section(plan)
+    assert any("published first-order model, not the exact one" in sentence for sentence in answer.sentences)
+    assert "the plan's first-order score" in proof.sentences[0]
+    result = spareopt.simulate(instance, plan.decisions, replications=2, years=0.3)
+    exact, own = f"{result.exact.goodput:,.0f}", f"{plan.evaluation.goodput:,.0f}"
+    assert exact != own
+    none: Analysis[Any] = Analysis(why="it was not asked for here")
+    section = simulation_section(
+        Analyses(None, none, none, none, none, none, none, Analysis(result)), "x/instance.json"
+    )
+    assert section.finding.endswith(exact) and own not in section.finding
+
+
+def test_scenarios_on_top_of_changes_say_so(plan: Plan, hall: Instance) -> None:
+    """Proves that where the plan was made with changes, scenarios are told to come on top of them: twice the price of
+    twice the price is four times."""
+    none: Analysis[Any] = Analysis(why="it was not asked for here")
+    row = InScenario("dear", "", (), Answer({}, "infeasible", why="none"), None, (), None)
+    made = Analyses(plan, none, none, none, none, none, Analysis((row,)), none)
+    changed = spareopt.solve(spareopt.read_instance(HALL, scenarios=["very dear"]))
+    notes = scenarios_section(changed, hall, made, known=True).notes
+    assert any("changes that further: With scenario very dear (designs.wide.rack_price=3x)" in note for note in notes)
+    assert not any("further" in note for note in scenarios_section(plan, hall, made, known=True).notes)

@@ -28,6 +28,7 @@ from spareopt.score_text import limit_name
 from spareopt.simulation.text import agreement_table, headline, running_table
 from spareopt.wording import (
     Show,
+    applied_text,
     hundredths,
     listed,
     objective_number,
@@ -196,9 +197,18 @@ def scenarios_section(plan: Plan, instance: Instance, analyses: Analyses, known:
         notes=(
             "The plan as it is: this report's plan under the scenario's circumstances. \"Breaks\" names limits that it "
             "would break there: it is then no option.",
+            *_nominal_note(plan),
             *of_alike,
         ),
     )
+
+
+def _nominal_note(plan: Plan) -> tuple[str, ...]:
+    """What scenarios are applied to, where that is not the instance as it is stated."""
+    if not plan.provenance.applied:
+        return ()
+    made = applied_text(plan.provenance.applied).rstrip(".")
+    return (f"Nominal is the instance as this plan was made, and each scenario changes that further: {made}.",)
 
 
 def _moved(row: InScenario, nominal: Plan | None) -> Cell:
@@ -324,19 +334,19 @@ def _numbers(base: Plan, best: Plan) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
+def simulation_section(analyses: Analyses, source: str) -> Section:
     """The plan played event by event, beside the exact model."""
     result = analyses.simulation.result
     if result is None:
         missing = _missing("The simulation", analyses.simulation, _simulate(source))
         return Section("simulation", "Simulated quarters", "The plan was not simulated", missing=(missing,))
-    picture = drawn.quarter_picture(plan, result)
+    picture = drawn.quarter_picture(result)
     given = analyses.simulation.given
     says = [" ".join(line.split()) for line in headline(result, "")[2:]]
     return Section(
         "simulation",
         "Simulated quarters",
-        findings.simulation_finding(result, plan.evaluation),
+        findings.simulation_finding(result),
         sentences=(
             findings.agreement_words(result),
             "The simulator plays the plan event by event and shares no formula with the exact model. A quarter is "

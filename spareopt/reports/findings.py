@@ -236,15 +236,15 @@ def _moved(kind: str, change: float) -> str:
     return moved_words(kind, change) if abs(change) > STILL else f"as much {objective_name(kind)}"
 
 
-def simulation_finding(result: Simulation, exact: Evaluation) -> str:
-    """What nine quarters in ten give beside the exact mean; or the mean, where there are no quarters."""
+def simulation_finding(result: Simulation) -> str:
+    """What nine quarters in ten give beside the mean of the exact model; or the mean, where there are no quarters."""
     q = result.quarters
     if q.p5 is None or q.p95 is None:
         simulated = f"{result.evaluation.goodput:,.0f} baseline GPUs"
-        return f"Simulated goodput is {simulated}; the exact value is {exact.goodput:,.0f}"
+        return f"Simulated goodput is {simulated}; the exact value is {result.exact.goodput:,.0f}"
     return (
         f"9 quarters in 10 give between {q.p5:,.0f} and {q.p95:,.0f} baseline GPUs; the exact mean is "
-        f"{exact.goodput:,.0f}"
+        f"{result.exact.goodput:,.0f}"
     )
 
 

@@ -171,7 +171,7 @@ def report_of(
         found.frontier_section(plan, told, analyses, again),
         found.tornado_section(plan, told, analyses, again),
         found.scenarios_section(plan, told, analyses, origin.name is not None),
-        found.simulation_section(plan, analyses, again),
+        found.simulation_section(analyses, again),
         planned.topology_section(plan, told),
         sourced.assumptions_section(plan, told, origin),
     ]
