@@ -259,3 +259,17 @@ def test_scenarios_on_top_of_changes_say_so(plan: Plan, hall: Instance) -> None:
     notes = scenarios_section(changed, hall, made, known=True).notes
     assert any("changes that further: With scenario very dear (designs.wide.rack_price=3x)" in note for note in notes)
     assert not any("further" in note for note in scenarios_section(plan, hall, made, known=True).notes)
+
+
+def test_shares_of_nothing_are_refused() -> None:
+    """Proves that where the least cost is zero, what is told in shares of it ends in a message, not in a division by
+    zero."""
+    designs = [{name: value for name, value in HALL["designs"][0].items() if name != "power"} | {"rack_price": "0 $"}]
+    least = {"objective": {"kind": "cost", "goodput_target": 300}, "designs": designs, "scenarios": {}}
+    instance = spareopt.read_instance(HALL | least)
+    plan = spareopt.solve(instance)
+    assert plan.certificate.value == 0.0
+    with pytest.raises(InputError, match="the best plan costs nothing"):
+        spareopt.near_optimal(instance, "1 %")
+    with pytest.raises(InputError, match="the best plan costs nothing"):
+        report_of(plan, instance, "page")

@@ -124,6 +124,9 @@ def _check_score(plan: Plan, instance: Instance) -> None:
         for name in ("goodput", "cett", "availability", "capital", "cost_per_year", "it_power_kw")
     ]
     pairs.append((plan.certificate.objective, plan.certificate.value, objective_value(instance, now)))
+    if plan.certificate.value == 0:
+        message = "the best plan costs nothing, so no other can be told in shares of it; state rack_price"
+        raise InputError(instance.name, [Fault("objective.kind", message)])
     for name, told, found in pairs:
         if (told is None) != (found is None) or (told is not None and not isclose(told, found or 0.0, rel_tol=SAME)):
             made = plan.provenance.versions.get("spareopt", "of an unknown version")
