@@ -365,13 +365,18 @@ def instances(as_json: bool) -> None:
     metavar="NAME",
     help="The shipped instance to start from.",
 )
-def new(file: str, source: str) -> None:
-    """Write a new instance FILE, a commented copy of a shipped one, to be edited."""
-    from spareopt.reading import new_instance  # noqa: PLC0415
+@click.option("--everything", is_flag=True, help="Keep its notes and all of its scenarios.")
+def new(file: str, source: str, everything: bool) -> None:
+    """Write a new instance FILE, a commented copy of a shipped one, to be edited.
 
-    new_instance(file, source)
+    Notes, and scenarios that hold for the shipped figures only, are left out; such as half the MTBF stay.
+    """
+    from spareopt.starting import new_instance  # noqa: PLC0415
+
+    new_instance(file, source, everything=everything)
+    what = "with all figures, notes and scenarios" if everything else "with the figures"
     click.echo(
-        f"Wrote {file} with all figures, notes and scenarios of {source}: replace them by your own, then: "
+        f"Wrote {file} {what} of {source}: replace them by your own, then: "
         f"spareopt validate {file} && spareopt solve {file}"
     )
 

@@ -441,7 +441,7 @@ def test_new_writes_a_file_that_validates(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     result = run("new", "my-cluster.yaml", "--from", "academic-1k")
     expected = (
-        "Wrote my-cluster.yaml with all figures, notes and scenarios of academic-1k: replace them by your own, "
+        "Wrote my-cluster.yaml with the figures of academic-1k: replace them by your own, "
         "then: spareopt validate my-cluster.yaml && spareopt solve my-cluster.yaml\n"
     )
     assert (result.exit_code, result.stdout) == (0, expected)
