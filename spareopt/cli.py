@@ -270,14 +270,16 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
 def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """Check instance files, their scenarios and intervals too, and report all faults at once with line and field."""
     from spareopt.intervals import check_intervals  # noqa: PLC0415
-    from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
+    from spareopt.reading import check_scenarios, read_instance, scenarios_without_effect  # noqa: PLC0415
 
     results: list[dict[str, Any]] = []
     for file in files:
         faults: list[Fault] = []
+        idle: tuple[str, ...] = ()
         try:
             read_instance(file, overlays=overlays)
             faults = check_scenarios(file, overlays) + check_intervals(file, overlays)
+            idle = () if faults else scenarios_without_effect(file, overlays)
         except InputError as error:
             faults = [
                 replace(fault, file=fault.file or error.source) if error.source in overlays else fault
@@ -288,10 +290,13 @@ def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -
                 "file": file,
                 "valid": not faults,
                 "faults": [fault_record(fault) for fault in faults],
+                "without_effect": list(idle),
             }
         )
         if not as_json:
             click.echo(f"{file}: valid" if not faults else str(InputError(file or "''", faults)), err=bool(faults))
+            for name in idle:
+                click.echo(f"  scenarios.{name}: changes nothing; what it states is what the instance has", err=True)
     if as_json:
         emit(results)
     if not all(result["valid"] for result in results):

@@ -74,6 +74,15 @@ def check_scenarios(source: str | Path, overlays: Iterable[str | Path | Overlay]
     return faults
 
 
+def scenarios_without_effect(source: str | Path, overlays: Iterable[str | Path | Overlay] = ()) -> tuple[str, ...]:
+    """The scenarios that change nothing: what they state is what the instance has.  Raises InputError."""
+    laid = tuple(overlays)
+    nominal = read_instance(source, overlays=laid)
+    plain = nominal.resolved()
+    changed = {name: _read(source, laid, (name,), {}, effective=False) for name in nominal.scenarios}
+    return tuple(name for name, instance in changed.items() if instance.resolved() == plain)
+
+
 def locate(source: str | Path) -> Path:
     """The file of a shipped name or a path; a file wins over a shipped name.  Raises InputError."""
     from spareopt import instances  # noqa: PLC0415
