@@ -32,14 +32,16 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {percent(c.gap)})."
     told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
+    if c.model == "first-order":
+        told.append(f"All of it is by the published first-order model, not the exact one: {method_at}.")
     if any("approximation" in method for method in e.method.values()):
         told.append(f"Some of it is approximated: {method_at}.")
     return told
 
 
-def claim_text(certificate: Certificate, currency: str) -> str:
+def claim_text(certificate: Certificate, currency: str, subject: str = "no plan") -> str:
     """What no plan is better than, of all plans or of those that the certificate is among."""
     c = certificate
-    subject = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
+    subject += "" if c.among == ALL_PLANS else " that builds all zones of a class alike"
     better = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
     return f"{subject} {better} {objective_number(c.objective, c.bound, currency)}"

@@ -27,6 +27,7 @@ from spareopt.wording import (
     number_text,
     objective_text,
     percent,
+    proof_words,
     share_text,
     signed_percent,
 )
@@ -38,7 +39,7 @@ STILL = 5e-8
 def answer_finding(plan: Plan) -> str:
     """The plan's objective, and how sure it is."""
     c = plan.certificate
-    proof = f"proven within {percent(c.gap)}" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
+    proof = proof_words(c.status, c.gap, c.among)
     return f"{capitalised(objective_text(c.objective, c.value, plan.evaluation.currency))}, {proof}"
 
 
@@ -71,7 +72,8 @@ def certificate_finding(plan: Plan) -> str:
     c = plan.certificate
     claim = claim_text(c, plan.evaluation.currency)
     start = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    return f"{start}: {claim}; a longer search could gain {gap_words(plan)} at most"
+    gain = f"a longer search could gain {gap_words(plan)} at most" if c.gap else "no search could find a better one"
+    return f"{start}: {claim}; {gain}"
 
 
 def gap_words(plan: Plan) -> str:
@@ -93,7 +95,7 @@ def cost_finding(plan: Plan) -> str | None:
         return None
     text = f"A useful GPU-hour costs {units.show(e.cost_per_useful_gpu_hour, units.MONEY, e.currency)}"
     idle = e.idle_spares.cost_per_year
-    if idle is None:
+    if idle is None or e.cost_per_year == 0:  # prices of zero
         return text
     amount = units.show(idle, units.MONEY_PER_YEAR, e.currency)
     return f"{text}; the idle spares cost {amount}, {percent(idle / e.cost_per_year)} of all"
@@ -213,8 +215,8 @@ def tornado_finding(result: Tornado) -> str:
     return f"{text}; at {moved} of {len(ends)} ends another plan is best"
 
 
-def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
-    """The worst and the best scenario by their best plans, and those that have none."""
+def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None, plans: str = "best plan") -> str:
+    """The worst and the best scenario by their best plans (``plans``: of which), and those that have none."""
     changes = {}
     for row in rows:
         best = row.answer.plan
@@ -227,7 +229,7 @@ def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
         order = sorted(changes, key=lambda name: sign * changes[name])
         told = order[:1] if len(order) == 1 else [order[0], order[-1]]
         kind = nominal.certificate.objective
-        parts.append("the best plan has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
+        parts.append(f"the {plans} has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
     parts += [f"no plan is possible in {listed(none)}"] if none else []
     return capitalised("; ".join(parts)) or f"{counted(len(rows), 'scenario')} asked"
 
@@ -236,15 +238,15 @@ def _moved(kind: str, change: float) -> str:
     return moved_words(kind, change) if abs(change) > STILL else f"as much {objective_name(kind)}"
 
 
-def simulation_finding(result: Simulation, exact: Evaluation) -> str:
-    """What nine quarters in ten give beside the exact mean; or the mean, where there are no quarters."""
+def simulation_finding(result: Simulation) -> str:
+    """What nine quarters in ten give beside the mean of the exact model; or the mean, where there are no quarters."""
     q = result.quarters
     if q.p5 is None or q.p95 is None:
         simulated = f"{result.evaluation.goodput:,.0f} baseline GPUs"
-        return f"Simulated goodput is {simulated}; the exact value is {exact.goodput:,.0f}"
+        return f"Simulated goodput is {simulated}; the exact value is {result.exact.goodput:,.0f}"
     return (
         f"9 quarters in 10 give between {q.p5:,.0f} and {q.p95:,.0f} baseline GPUs; the exact mean is "
-        f"{exact.goodput:,.0f}"
+        f"{result.exact.goodput:,.0f}"
     )
 
 
