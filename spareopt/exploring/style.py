@@ -8,7 +8,7 @@ PAGE = f"""
 body {{ font-family: {FONT}; margin: 0; background: #f3f4f6; color: #111827; }}
 #lost {{ position: fixed; inset: 0 0 auto 0; z-index: 100; margin: 0; padding: 0.8rem 1.2rem; font-weight: 600;
   background: #fff; border-bottom: 6px solid {RED}; box-shadow: 0 2px 8px rgba(0,0,0,0.4); }}
-body > [inert] {{ opacity: 0.4; filter: grayscale(1); }}
+#lost::after {{ content: ""; position: fixed; inset: 0; z-index: -1; background: rgba(255, 255, 255, 0.7); }}
 """
 """Of the document."""
 LOST = """
