@@ -289,3 +289,14 @@ def test_pictures_of_sweeps_compare_what_can_be_compared() -> None:
     axes = whole_sweep(instance, prices | energy).plot.heat()
     assert "from worst to best −100.00 %" in " ".join(axes.figure.get_suptitle().split())
     assert "cost from nothing" in " ".join(whole_sweep(instance, prices).plot.lines().figure.get_suptitle().split())
+
+
+def test_texts_of_json_files_may_hold_any_character(hall: Instance, tmp_path: Path) -> None:
+    """Proves that emoji in a JSON instance, which JSON may escape as two halves, are read as what they are, and that
+    half of one ends in a message with its field."""
+    file = tmp_path / "hall.json"
+    file.write_text(json.dumps(HALL | {"description": "a 🎉 مرحبا"}, ensure_ascii=True), encoding="utf-8")
+    assert spareopt.read_instance(file).description == "a 🎉 مرحبا"
+    file.write_text(json.dumps(HALL | {"description": "a \ud83c b"}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"description.*half a character"):
+        spareopt.read_instance(file)
