@@ -39,9 +39,9 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     return told
 
 
-def claim_text(certificate: Certificate, currency: str) -> str:
+def claim_text(certificate: Certificate, currency: str, subject: str = "no plan") -> str:
     """What no plan is better than, of all plans or of those that the certificate is among."""
     c = certificate
-    subject = "no plan" if c.among == ALL_PLANS else "no plan that builds all zones of a class alike"
+    subject += "" if c.among == ALL_PLANS else " that builds all zones of a class alike"
     better = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
     return f"{subject} {better} {objective_number(c.objective, c.bound, currency)}"

@@ -21,7 +21,7 @@ from spareopt.environment import Environment, log_together
 from spareopt.levels import shares_repair
 from spareopt.numerics.holder import MixedRecovery, Tilt, log_eta_by_state, tilt_at, zone_terms
 from spareopt.numerics.recovery import RateTerm, RecoveryScheme
-from spareopt.pooling import PooledZone, alike_log_up, pooled_unavailability, pooled_zone, shared_staff
+from spareopt.pooling import PooledZone, alike_log_up, pooled_law, pooled_unavailability, pooled_zone, shared_staff
 from spareopt.repair import repair_choices
 
 Array = NDArray[np.float64]
@@ -41,6 +41,8 @@ class ZoneTerms:
     members: tuple[int, ...]
     table: pd.DataFrame
     tilt: Tilt | None = None
+    tight: bool = True
+    """Whether shared crews get a bound for each candidate; else 1 is that of A, at no cost."""
 
     @cached_property
     def planned_stops(self) -> Array:
@@ -174,6 +176,9 @@ class ZoneTerms:
         first = {z: zone for z, zone in reversed(list(zip(classes, zones, strict=True)))}
         if any(zone.pools != first[z].pools for z, zone in zip(classes, zones, strict=True)):
             return None if staff[1] is None else np.zeros(len(self.rows))
+        if not self.tight:
+            pooled_law(tuple(zone for _, zone in sorted(first.items())), *staff)  # there must be one
+            return np.zeros(len(self.rows))
         bounds = [
             alike_log_up(zone, tuple(other for place, other in sorted(first.items()) if place != z), *staff)
             for z, zone in zip(classes, zones, strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,10 @@ from spareopt.frontier_search import Curve, Found, trace, verify
 from spareopt.instance import Instance
 from spareopt.levels import level_instances, shared_costs
 from spareopt.plan import ALL_PLANS, PROVEN, Among, Plan, ProofStatus, Provenance, provenance_of
-from spareopt.record import Frozen, Result
+from spareopt.record import Frozen, Result, Shown
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
-
-if TYPE_CHECKING:
-    from spareopt.plots import FrontierPlots
 
 Of = Literal["cost", "capital", "power"]
 POINTS = 5  # of a curve, ends included, by default
@@ -75,7 +72,7 @@ class FrontierPoint(Frozen):
     """What each further baseline GPU of goodput takes up to the next point; None at the last one."""
 
 
-class Frontier(Result):
+class Frontier(Result, Shown):
     """An efficient frontier, by increasing resource and goodput."""
 
     schema_version: Literal[1] = 1
@@ -101,18 +98,6 @@ class Frontier(Result):
     """How many optimisations were run."""
     provenance: Provenance
     """What it was made from."""
-
-    @property
-    def plot(self) -> FrontierPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import FrontierPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return FrontierPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import frontier_html  # noqa: PLC0415 - it is downstream of every result
-
-        return frontier_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row per point, units in the column names, without its decisions."""

@@ -88,9 +88,19 @@ class BestOfLevels:
 
 
 def enumerated_level(
-    instance: Instance, alike: bool, model: Model, clock: Steps, keep: Keep | None = None, stoppable: bool = False
+    instance: Instance,
+    alike: bool,
+    model: Model,
+    clock: Steps,
+    keep: Keep | None = None,
+    *,
+    stoppable: bool = False,
+    tight: bool = True,
 ) -> EnumeratedLevel | str:
-    """A level with every candidate (that ``keep`` marks), or why it has none for a zone class; see Enumeration."""
+    """A level with every candidate (that ``keep`` marks), or why it has none for a zone class; see Enumeration.
+
+    ``tight``: shared crews get a bound for each candidate, which takes long; without, they are scored as need be.
+    """
     clock.phase = "scoring candidates"
     clock.going()
     candidates = enumerate_candidates(instance, model)
@@ -98,7 +108,7 @@ def enumerated_level(
         candidates = candidates.only(keep(candidates))
     if hopeless := out_of_reach(candidates):
         return "; ".join(hopeless)
-    problem = build_problem(candidates, None, recovery_schemes(instance, model))
+    problem = build_problem(candidates, None, recovery_schemes(instance, model), tight=tight)
     try:
         problem.check_load()
     except OverloadedError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -25,15 +25,12 @@ from spareopt.losses import loss_shares, stranded_blocks
 from spareopt.numerics.crews import CrewLaw, Pool
 from spareopt.numerics.recovery import RecoveryScheme, RecoveryShares
 from spareopt.numerics.two_level import TwoLevel
-from spareopt.record import Frozen
+from spareopt.record import Frozen, Shown
 from spareopt.repair import zone_repair
 from spareopt.scaling import envelope_rise, hardware_scale, llm_scale
 from spareopt.schemes import Model, recovery_method, recovery_scheme
 from spareopt.scoring import ScoredChoice, rack_power, score_choice
 from spareopt.units import HOURS_PER_YEAR
-
-if TYPE_CHECKING:
-    from spareopt.plots import EvaluationPlots
 
 PLANNED = (
     "approximation: planned stops come at random, as often as with certain rates and ample repair, and may overlap; no "
@@ -77,7 +74,7 @@ class IdleSpares(Frozen):
     cost_per_year: float | None
 
 
-class Evaluation(Frozen):
+class Evaluation(Frozen, Shown):
     """The score of a plan.  Money in the instance's currency; None where an input it needs is not given."""
 
     model: Literal["exact", "first-order", "simulation"]
@@ -126,18 +123,6 @@ class Evaluation(Frozen):
     zones: tuple[ZoneEvaluation, ...]
     method: dict[str, str]
     """For each quantity: exact, or the approximation by name."""
-
-    @property
-    def plot(self) -> EvaluationPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import EvaluationPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return EvaluationPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import evaluation_html  # noqa: PLC0415 - it is downstream of every result
-
-        return evaluation_html(self)
 
     @property
     def violated(self) -> list[LimitSlack]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -15,13 +15,10 @@ from spareopt.evaluation import evaluate
 from spareopt.instance import Instance
 from spareopt.intervals import Input, uncertain_inputs
 from spareopt.plan import Certificate, Plan, Provenance, provenance_of
-from spareopt.record import Frozen, Result
+from spareopt.record import Frozen, Result, Shown
 from spareopt.schemes import Model
 from spareopt.search import DEFAULT_GAP
 from spareopt.what_if import Answer, SolveOptions, WhatIf, changed
-
-if TYPE_CHECKING:
-    from spareopt.plots import TornadoPlots
 
 ROUNDING = 1e-9  # relative; the certificate and the evaluator add up in another order
 CAUTION = "one input at a time, the others as stated: joint effects are not shown"
@@ -70,7 +67,7 @@ class TornadoBar(Frozen):
     """The larger of the ranges that the fixed and the adapted objective run over, the nominal one included."""
 
 
-class Tornado(Result):
+class Tornado(Result, Shown):
     """All inputs over their intervals, one at a time, the largest swing first."""
 
     schema_version: Literal[1] = 1
@@ -88,18 +85,6 @@ class Tornado(Result):
     """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
     """What it was made from."""
-
-    @property
-    def plot(self) -> TornadoPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import TornadoPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return TornadoPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import tornado_html  # noqa: PLC0415 - it is downstream of every result
-
-        return tornado_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row for each end of each input; objectives are in ``objective_unit``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -13,13 +13,10 @@ from spareopt.decisions import at_the_edge
 from spareopt.instance import Instance
 from spareopt.overrides import OverrideError, fields_of
 from spareopt.plan import Certificate, Plan, Provenance, provenance_of
-from spareopt.record import Frozen, Result
+from spareopt.record import Frozen, Result, Shown
 from spareopt.schemes import Model
 from spareopt.units import HOURS_PER_YEAR
 from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
-
-if TYPE_CHECKING:
-    from spareopt.plots import MarginalPlots
 
 LIMIT_SHARE = 0.01  # a step of a limit, as a share of it
 INPUT_SHARE = 0.1  # a step of an input, as a share of it
@@ -83,7 +80,7 @@ class MarginalValue(Frozen):
     """None where a step for the worse makes no sense, such as from one crew to none, or was not reached."""
 
 
-class MarginalValues(Result):
+class MarginalValues(Result, Shown):
     """The marginal values of an instance's limits and inputs around its optimum."""
 
     schema_version: Literal[1] = 1
@@ -103,18 +100,6 @@ class MarginalValues(Result):
     """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
     """What it was made from."""
-
-    @property
-    def plot(self) -> MarginalPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import MarginalPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return MarginalPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import marginal_html  # noqa: PLC0415 - it is downstream of every result
-
-        return marginal_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row for each step, units in the column names or beside the name."""

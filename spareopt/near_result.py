@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pandas as pd
 
 from spareopt.decided import CHECKPOINT_PLAN, Value
 from spareopt.decisions import Decisions
-from spareopt.record import Frozen, Result
-
-if TYPE_CHECKING:
-    from spareopt.plots import NearPlots
+from spareopt.record import Frozen, Result, Shown
 
 GRID = ("intra_block_spares", "inter_block_spares")
 """The two decisions whose pairs are tabulated."""
@@ -70,7 +67,7 @@ class DecisionRange(Frozen):
     """False where the time was used up: other values may be within the share, too."""
 
 
-class NearOptimal(Result):
+class NearOptimal(Result, Shown):
     """All plans within a share of the best, or the first of them."""
 
     schema_version: Literal[1] = 1
@@ -94,18 +91,6 @@ class NearOptimal(Result):
     """The best plan with each value of each decision."""
     grid: tuple[BestWith, ...]
     """The best plan with each pair of I and R; only where zones are alike."""
-
-    @property
-    def plot(self) -> NearPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import NearPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return NearPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import near_html  # noqa: PLC0415 - it is downstream of every result
-
-        return near_html(self)
 
     def plans_table(self) -> pd.DataFrame:
         """A row per plan and zone choice: decisions, objective, losses."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from math import isnan
 from numbers import Real
@@ -142,6 +142,24 @@ def sweep_html(sweep: Sweep) -> str:
     return _box([*parts, _frame(table[[name for name in wanted if name in table]])])
 
 
+HTML: dict[str, Callable[[Any], str]] = {
+    "Evaluation": evaluation_html,
+    "Frontier": frontier_html,
+    "MarginalValues": marginal_html,
+    "NearOptimal": near_html,
+    "Plan": plan_html,
+    "Simulation": simulation_html,
+    "Sweep": sweep_html,
+    "Tornado": tornado_html,
+}
+"""How a result is shown, by the name of its class: the modules of all results need not be loaded for one."""
+
+
+def html_of(result: Any) -> str:
+    """A result as HTML, as a notebook shows it."""
+    return HTML[type(result).__name__](result)
+
+
 def _decisions(plan: Plan) -> list[str]:
     header, rows = decision_rows(plan.decisions, plan.evaluation)
     told = _paragraph(capitalised(recovery_text(plan.decisions, plan.evaluation)) + ".")
@@ -161,7 +179,7 @@ def _scores(e: Evaluation) -> list[str]:
             rows.append([limit_name(limit.limit), "no" if limit.violated else "yes", "", mark])
         else:
             bound = f"{SENSES[limit.sense]} {show(limit.bound)}"
-            rows.append([capitalised(limit_name(limit.limit)), show(limit.value), bound, mark])
+            rows.append([limit_name(limit.limit), show(limit.value), bound, mark])
     return [*parts, *([_heading("Limits"), _table(("limit", "plan", "bound", ""), rows)] if rows else [])]
 
 

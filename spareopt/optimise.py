@@ -210,7 +210,9 @@ def _by_enumeration(asked: _Asked, clock: Steps) -> Plan | LimitError:
     instance = asked.instance
     levels, others = _levels_in_time(
         instance,
-        lambda part, _: enumerated_level(part, True, asked.model, clock, asked.keep, stoppable=True),
+        lambda part, _: enumerated_level(
+            part, True, asked.model, clock, asked.keep, stoppable=True, tight=len(instance.zones) > 1
+        ),
         clock,
         clock.report,
     )

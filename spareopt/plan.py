@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 from pydantic import PrivateAttr
@@ -15,10 +15,7 @@ from pydantic import PrivateAttr
 from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
-from spareopt.record import Frozen, Result
-
-if TYPE_CHECKING:
-    from spareopt.plots import PlanPlots
+from spareopt.record import Frozen, Result, Shown
 
 ProofStatus = Literal["proven", "limit reached", "interrupted"]
 PROVEN: ProofStatus = "proven"
@@ -112,7 +109,7 @@ class Audit:
         return self.make_table()
 
 
-class Plan(Result):
+class Plan(Result, Shown):
     """A plan and its proof.  ``model_dump_json`` gives the same bytes for the same input, versions and seed."""
 
     schema_version: Literal[1] = 1
@@ -132,18 +129,6 @@ class Plan(Result):
         return isinstance(other, Plan) and self.model_dump() == other.model_dump()
 
     __hash__ = None  # type: ignore[assignment]
-
-    @property
-    def plot(self) -> PlanPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import PlanPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return PlanPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import plan_html  # noqa: PLC0415 - it is downstream of every result
-
-        return plan_html(self)
 
     @property
     def audit(self) -> Audit | None:

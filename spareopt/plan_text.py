@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from spareopt.answer_text import claim_text
 from spareopt.comparison import objective_value
 from spareopt.decision_words import choice_words
 from spareopt.decisions import Decisions, at_the_edge, shelves_too_small
 from spareopt.evaluation import Evaluation
 from spareopt.instance import Instance
-from spareopt.plan import PROVEN, ZONES_ALIKE, Certificate, Greedy, Plan, ZonesAlike
+from spareopt.plan import PROVEN, Certificate, Greedy, Plan, ZonesAlike
 from spareopt.score_text import evaluation_parts, limit_name, method_text, scale_text
 from spareopt.wording import (
     applied_text,
@@ -94,16 +95,14 @@ def _approximated(evaluation: Evaluation) -> list[str]:
 def certificate_text(plan: Plan) -> list[str]:
     """The proof in words."""
     c, n = plan.certificate, plan.candidates
-    whose = "no plan of this instance" + (" that builds all zones of a class alike" if c.among == ZONES_ALIKE else "")
-    claim = {"goodput": "has more than", "cost": "costs less than"}.get(c.objective, "gives more than")
-    bound = objective_number(c.objective, c.bound, plan.evaluation.currency)
+    claim = claim_text(c, plan.evaluation.currency, "no plan of this instance")
     solved = {0: "its linear relaxation sufficed", 1: "the MILP solved once"}.get(
         c.refinements, f"the MILP refined and solved {c.refinements:,} times"
     )
-    if enumerated := plan.provenance.options.get("alike") and not c.refinements and n.kept == n.enumerated:
+    if enumerated := by_enumeration(plan):
         solved = "by enumeration"
     status = "proven" if c.status == PROVEN else f"NOT PROVEN, {c.status}"
-    text = f"Certificate ({status}): {whose} {claim} {bound}; gap {percent(c.gap)}, asked {percent(c.gap_asked)}; "
+    text = f"Certificate ({status}): {claim}; gap {percent(c.gap)}, asked {percent(c.gap_asked)}; "
     candidates = f"Candidates: {n.enumerated:,} scored; {n.dominated:,} dominated, {n.outbid:,} outbid, "
     candidates += f"{n.kept:,} {'offered to the MILP' if c.refinements else 'left'}."
     if enumerated:
@@ -115,6 +114,12 @@ def certificate_text(plan: Plan) -> list[str]:
     if plan.greedy is not None:
         lines.append(_greedy_text(plan.greedy, c, plan.evaluation.currency))
     return [*map(prose, lines), ""]
+
+
+def by_enumeration(plan: Plan) -> bool:
+    """Whether a plan was found by trying all that build zones alike, rather than by the MILP."""
+    n = plan.candidates
+    return bool(plan.provenance.options.get("alike")) and not plan.certificate.refinements and n.kept == n.enumerated
 
 
 def edge_note(decisions: Decisions, instance: Instance) -> list[str]:

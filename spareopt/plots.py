@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spareopt.errors import Fault, InputError
 
@@ -176,3 +176,21 @@ def _known(drawn: Axes | None, instance: Instance, field: str, fix: str) -> Axes
     if drawn is None:
         raise InputError(instance.name, [Fault(field, f"is not known, so there is nothing to draw; {fix}")])
     return drawn
+
+
+PLOTS = {
+    "Evaluation": EvaluationPlots,
+    "Frontier": FrontierPlots,
+    "MarginalValues": MarginalPlots,
+    "NearOptimal": NearPlots,
+    "Plan": PlanPlots,
+    "Simulation": SimulationPlots,
+    "Sweep": SweepPlots,
+    "Tornado": TornadoPlots,
+}
+"""The pictures of a result, by the name of its class: the modules of all results need not be loaded for one."""
+
+
+def plots_of(result: Any) -> Any:
+    """The pictures of a result, as ``result.plot`` offers them."""
+    return PLOTS[type(result).__name__](result)

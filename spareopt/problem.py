@@ -75,6 +75,8 @@ class Problem:
     members: tuple[int, ...]
     table: pd.DataFrame
     tilt: Tilt | None = None
+    tight: bool = True
+    """Whether shared crews get a bound for each candidate; see ``ZoneTerms``."""
 
     @property
     def goal(self) -> Goal:
@@ -102,7 +104,9 @@ class Problem:
     @cached_property
     def terms(self) -> ZoneTerms:
         """What couples the zones, or does not."""
-        return ZoneTerms(self.candidates, self.schemes, self.rows, self.group, self.members, self.table, tilt=self.tilt)
+        return ZoneTerms(
+            self.candidates, self.schemes, self.rows, self.group, self.members, self.table, self.tilt, self.tight
+        )
 
     def tilted(self, outcome: Outcome) -> Problem:
         """The problem with its over-estimates made exact at a plan, as far as they can be."""
@@ -345,11 +349,13 @@ class Problem:
         return {int(self.rows[c]): count for c, count in counts.items()}
 
 
-def build_problem(candidates: Candidates, dominated_by: pd.Series | None, schemes: list[RecoveryScheme]) -> Problem:
+def build_problem(
+    candidates: Candidates, dominated_by: pd.Series | None, schemes: list[RecoveryScheme], *, tight: bool = True
+) -> Problem:
     """The problem of the candidates that nothing dominates, or of all (None); every zone class must have one."""
     rows, table = np.arange(len(candidates.table)), candidates.table
     if dominated_by is not None:
         rows = np.flatnonzero((dominated_by < 0).to_numpy())
         table = table.iloc[rows].reset_index(drop=True)
     members = tuple(zone.count for zone in candidates.instance.zones)
-    return Problem(candidates, schemes, rows, table["zone"].to_numpy(dtype=np.int64), members, table)
+    return Problem(candidates, schemes, rows, table["zone"].to_numpy(dtype=np.int64), members, table, tight=tight)

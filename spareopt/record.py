@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict
 
 
@@ -29,6 +32,19 @@ class Result(Frozen):
     def to_json(self) -> str:
         """The result as JSON text, which ``model_validate_json`` of its class reads back."""
         return self.model_dump_json(indent=2) + "\n"
+
+
+class Shown:
+    """A result that shows itself in a notebook: how is known downstream of every result, and looked up by name."""
+
+    @property
+    def plot(self) -> Any:
+        """Its pictures as methods that return matplotlib axes."""
+        return import_module("spareopt.plots").plots_of(self)
+
+    def _repr_html_(self) -> str:
+        text: str = import_module("spareopt.notebook").html_of(self)
+        return text
 
 
 def all_records(base: type[Record] = Record) -> list[type[Record]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -15,12 +15,9 @@ from spareopt.decisions import DECISION_FIELDS, Decisions, ZoneChoice
 from spareopt.losses import LOSSES
 from spareopt.overrides import value_at
 from spareopt.plan import Certificate
-from spareopt.record import Frozen, Result
+from spareopt.record import Frozen, Result, Shown
 from spareopt.settings import SCENARIO
 from spareopt.what_if import Answer, AnswerStatus
-
-if TYPE_CHECKING:
-    from spareopt.plots import SweepPlots
 
 SWEEP_SCHEMA_VERSION = 1
 ANSWERED = ("proven", "infeasible")
@@ -103,7 +100,7 @@ class Point(Frozen):
     """Shares of all GPU-hours."""
 
 
-class Sweep(Result):
+class Sweep(Result, Shown):
     """A sweep: the same instance solved at every point of a grid.  The same bytes for the same question."""
 
     schema_version: Literal[1] = 1
@@ -120,18 +117,6 @@ class Sweep(Result):
     options: dict[str, Any]
     seed: int
     versions: dict[str, str]
-
-    @property
-    def plot(self) -> SweepPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import SweepPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return SweepPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import sweep_html  # noqa: PLC0415 - it is downstream of every result
-
-        return sweep_html(self)
 
     def table(self) -> pd.DataFrame:
         """A row per point: inputs, status, objective, score, losses and decisions, with units in the column names."""

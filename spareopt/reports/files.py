@@ -36,8 +36,6 @@ def draw(pictures: Sequence[Picture]) -> tuple[dict[str, str], dict[str, bytes]]
         mpl.rcdefaults()  # a matplotlibrc, or a style that a notebook set, would make other pictures of the same plan
         for picture in pictures:
             figure = picture.draw()
-            figure.draw_without_rendering()
-            figure.set_layout_engine("none")  # laid out now, and not again for every format
             element = svg_text(figure, prefix=picture.name, description=picture.alt)
             elements[picture.name] = element
             written[f"{picture.name}.svg"] = f"{PROLOG}{element}".encode()

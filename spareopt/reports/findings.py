@@ -27,6 +27,7 @@ from spareopt.wording import (
     number_text,
     objective_text,
     percent,
+    proof_words,
     share_text,
     signed_percent,
 )
@@ -38,7 +39,7 @@ STILL = 5e-8
 def answer_finding(plan: Plan) -> str:
     """The plan's objective, and how sure it is."""
     c = plan.certificate
-    proof = f"proven within {percent(c.gap)}" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
+    proof = proof_words(c.status, c.gap, c.among)
     return f"{capitalised(objective_text(c.objective, c.value, plan.evaluation.currency))}, {proof}"
 
 
@@ -71,7 +72,8 @@ def certificate_finding(plan: Plan) -> str:
     c = plan.certificate
     claim = claim_text(c, plan.evaluation.currency)
     start = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    return f"{start}: {claim}; a longer search could gain {gap_words(plan)} at most"
+    gain = f"a longer search could gain {gap_words(plan)} at most" if c.gap else "no search could find a better one"
+    return f"{start}: {claim}; {gain}"
 
 
 def gap_words(plan: Plan) -> str:

@@ -15,6 +15,7 @@ from spareopt.instance import Instance
 from spareopt.losses import LOSSES
 from spareopt.money import WHAT_WORDS, cost_by_what, cost_items
 from spareopt.plan import PROVEN, Plan
+from spareopt.plan_text import by_enumeration
 from spareopt.power_parts import power_parts
 from spareopt.reports import drawn, findings
 from spareopt.reports.parts import Cell, Missing, Section, Table, from_plain
@@ -58,7 +59,7 @@ def _headline_numbers(e: Evaluation) -> list[tuple[str, str]]:
         ("CETT, useful share of GPU-hours", percent(e.cett)),
         ("availability", percent(e.availability) if e.unavailability > 1e-4 else f"1 − {e.unavailability:.1e}"),
         ("interruptions a day", number_text(e.interruptions_per_day)),
-        ("GPUs, and at work", f"{e.gpus:,}, {e.working_gpus:,}"),
+        ("GPUs in all / at work", f"{e.gpus:,} / {e.working_gpus:,}"),
     ]
     money = e.currency
     if e.capital is not None:
@@ -141,7 +142,9 @@ def proof_section(plan: Plan) -> Section:
         sentences.append(f"At the plan's cost, the gap is worth at most {worth}.")
     tried = f"Of {n.enumerated:,} ways to build a zone, {n.dominated:,} were left out because another one is at least "
     tried += f"as good in every plan{f', {n.outbid:,} because no plan with them can beat this one' if n.outbid else ''}"
-    sentences.append(f"{tried}; {n.kept:,} were left to choose from.")
+    enumerated = by_enumeration(plan)
+    tried = f"All {n.enumerated:,} ways to build a zone were tried" if enumerated else tried
+    sentences.append(f"{tried}." if enumerated else f"{tried}; {n.kept:,} were left to choose from.")
     for reason, number in n.excluded.items():
         sentences.append(f"{number:,} can't be built: {reason}.")
     if plan.greedy is not None:
@@ -154,6 +157,7 @@ def proof_section(plan: Plan) -> Section:
             f"by {choice_words(choice)}."
         )
     solved = "none was needed: the linear relaxation sufficed" if c.refinements == 0 else f"{c.refinements:,}"
+    solved = "none: all plans were tried" if enumerated else solved
     rows = [
         ("status", "proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"),
         ("among", c.among),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import pandas as pd
 
 from spareopt.decisions import Decisions
 from spareopt.evaluation import Evaluation
-from spareopt.record import Frozen, Result
+from spareopt.record import Frozen, Result, Shown
 from spareopt.simulation.runs import By, Status
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
-
-if TYPE_CHECKING:
-    from spareopt.plots import SimulationPlots
 
 
 class SimulationOptions(Frozen):
@@ -206,7 +203,7 @@ class UsableBlocks(Frozen):
     """At any moment of any replication."""
 
 
-class Simulation(Result):
+class Simulation(Result, Shown):
     """What a simulation found.  ``model_dump_json`` gives the same bytes for the same input, versions and seed."""
 
     schema_version: Literal[1] = 1
@@ -238,18 +235,6 @@ class Simulation(Result):
     """None where no target was asked."""
     quarter_course: tuple[QuarterCourse, ...] = ()
     """Empty where there are no whole quarters, and in results of versions that did not record it."""
-
-    @property
-    def plot(self) -> SimulationPlots:
-        """Its pictures as methods that return matplotlib axes."""
-        from spareopt.plots import SimulationPlots  # noqa: PLC0415 - it is downstream of every result
-
-        return SimulationPlots(self)
-
-    def _repr_html_(self) -> str:
-        from spareopt.notebook import simulation_html  # noqa: PLC0415 - it is downstream of every result
-
-        return simulation_html(self)
 
     def replications_table(self) -> pd.DataFrame:
         """A row per replication."""
