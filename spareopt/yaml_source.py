@@ -180,7 +180,12 @@ class _PlainReader:
 def _scalar(node: ScalarNode, path: tuple[str | int, ...], faults: list[Fault]) -> Any:
     kind = str(node.tag).rsplit(":", 1)[-1]
     if kind in ("str", "timestamp"):
-        return node.value
+        try:  # JSON writes what is beyond 16 bits, such as emoji, as two halves
+            return node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            message = f"half a character in {node.value[:60]!a}; write the character itself"
+            faults.append(Fault(dotted(path), message, node.start_mark.line + 1))
+            return None
     if kind == "null":
         return None
     if kind == "bool":

@@ -26,6 +26,7 @@ from spareopt.reports.source_sections import provenance_section
 from spareopt.reports.sources import source_of
 from spareopt.reports.writing import Report, report_of
 from spareopt.store import write_plan
+from spareopt.sweeps import whole_sweep
 from spareopt.what_if import Answer
 
 HALL: dict[str, Any] = {
@@ -273,3 +274,29 @@ def test_shares_of_nothing_are_refused() -> None:
         spareopt.near_optimal(instance, "1 %")
     with pytest.raises(InputError, match="the best plan costs nothing"):
         report_of(plan, instance, "page")
+
+
+def test_pictures_of_sweeps_compare_what_can_be_compared() -> None:
+    """Proves that points of different objectives are not drawn on one axis, that a cost falls from the worst point to
+    the best one, and that a cost that starts from zero is no division by zero."""
+    least = {"objective": {"kind": "cost", "goodput_target": 300}, "scenarios": {}}
+    instance = spareopt.read_instance(HALL | least)
+    goals = [{"kind": "goodput"}, {"kind": "cost", "goodput_target": 300}]
+    with pytest.raises(ValueError, match=r"several objectives \(cost, goodput\)"):
+        whole_sweep(instance, {"objective": goals}).plot.lines()
+    prices: dict[Any, Any] = {"designs.wide.rack_price": ["0 $", "4 M$"]}
+    energy: dict[Any, Any] = {"power.energy_price": ["0 $ per kWh", "0.1 $ per kWh"]}
+    axes = whole_sweep(instance, prices | energy).plot.heat()
+    assert "from worst to best −100.00 %" in " ".join(axes.figure.get_suptitle().split())
+    assert "cost from nothing" in " ".join(whole_sweep(instance, prices).plot.lines().figure.get_suptitle().split())
+
+
+def test_texts_of_json_files_may_hold_any_character(hall: Instance, tmp_path: Path) -> None:
+    """Proves that emoji in a JSON instance, which JSON may escape as two halves, are read as what they are, and that
+    half of one ends in a message with its field."""
+    file = tmp_path / "hall.json"
+    file.write_text(json.dumps(HALL | {"description": "a 🎉 مرحبا"}, ensure_ascii=True), encoding="utf-8")
+    assert spareopt.read_instance(file).description == "a 🎉 مرحبا"
+    file.write_text(json.dumps(HALL | {"description": "a \ud83c b"}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"description.*half a character"):
+        spareopt.read_instance(file)
