@@ -12,7 +12,7 @@ from spareopt.evaluation import Evaluation
 from spareopt.limits import LimitSlack
 from spareopt.pictures import BLUE, GREY, ORANGE
 from spareopt.score_text import SENSES, limit_name, limit_number
-from spareopt.wording import capitalised, counted, listed
+from spareopt.wording import counted, listed
 
 MOST_SHOWN = 1.25
 """Shares of a limit that are shown in full; a limit broken by more has its number only."""
@@ -71,7 +71,7 @@ def used_share(limit: LimitSlack) -> float | None:
 def limit_words(limit: LimitSlack) -> str:
     """The name of a limit, with its sense where a quantity may have both."""
     ends = {"working_gpus.minimum": "fewest working GPUs", "working_gpus.maximum": "most working GPUs"}
-    return capitalised(ends.get(limit.limit, limit_name(limit.limit)))
+    return ends.get(limit.limit, limit_name(limit.limit))
 
 
 def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
@@ -86,7 +86,7 @@ def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
     if known:
         tight = [row for row in limits if known.get(row.limit, "").startswith("binds")]
         if tight:
-            return f"What holds the plan back: {_names(tight)}"
+            return f"What holds the plan back: {listed(map(_used_words, tight))}"
     else:
         tight = [row for row in limits if _state(row, None) == "used up"]
         if tight:
@@ -94,14 +94,18 @@ def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
     shares = {limit: share for limit in limits if (share := used_share(limit)) is not None}
     if not shares:
         return "All limits are kept"
-    nearest = max(shares, key=shares.__getitem__)
-    nothing_binds = "No limit binds" if known else "No limit is used up"
-    return f"{nothing_binds}; the nearest is {_names([nearest])}, {_percent(shares[nearest])} used"
+    nearest = _used_words(max(shares, key=shares.__getitem__))
+    return f"No limit binds; the nearest is {nearest}" if known else f"Nearest to its limit: {nearest}"
+
+
+def _used_words(limit: LimitSlack) -> str:
+    """A limit with how much of it is used, where that can be told."""
+    share = used_share(limit)
+    return limit_words(limit) if share is None else f"{limit_words(limit)} ({_percent(share)} used)"
 
 
 def _names(limits: Sequence[LimitSlack]) -> str:
-    words = [limit_words(limit) for limit in limits]
-    return listed(word if word[:2].isupper() else word[:1].lower() + word[1:] for word in words)
+    return listed(map(limit_words, limits))
 
 
 def _state(limit: LimitSlack, known: str | None) -> str:

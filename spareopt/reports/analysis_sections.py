@@ -61,7 +61,7 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
     """What holds the plan back, and what a little more of each limit or input is worth."""
     found, pictures, tables, notes, missing = [], [], [], [], []
     if plan.evaluation.limits:
-        pictures.append(drawn.limits_picture(plan))
+        pictures.append(drawn.limits_picture(plan, analyses.binds.result or ()))
     if (binds := analyses.binds.result) is not None:
         found.append(findings.binding_finding(binds, plan.certificate.objective))
         if binds:
@@ -225,22 +225,22 @@ def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: P
     for name, best in [("nominal", nominal), *((row.name, row.answer.plan) for row in rows)]:
         row = next((row for row in rows if row.name == name), None)
         if best is None:
-            out.append((name, "", _moved(row, nominal) if row else "", "", "", "", _kept(row, plan) if row else ""))
+            out.append((name, _moved(row, nominal) if row else "", "", "", "", _kept(row, plan) if row else "", ""))
             continue
         e, c = best.evaluation, best.certificate
         out.append(
             (
                 name,
-                _decided(best),
                 Cell("", 0.0) if row is None else _moved(row, nominal),
                 Cell(objective_number(c.objective, c.value, e.currency), c.value),
                 Cell(percent(e.losses["useful"]), e.losses["useful"]),
                 _cost(best),
                 "" if row is None else _kept(row, plan),
+                _decided(best),
             )
         )
-    headers = ("scenario", "best plan", "change", "objective", "useful GPU-hours", "cost", "this plan as it is")
-    return Table("All scenarios", headers, tuple(out), frozenset({0, 1, 6}))
+    headers = ("scenario", "change", "objective", "useful GPU-hours", "cost", "this plan as it is", "best plan")
+    return Table("All scenarios", headers, tuple(out), frozenset({0, 5, 6}))
 
 
 def _cost(plan: Plan) -> str | Cell:
@@ -305,12 +305,12 @@ def _numbers(base: Plan, best: Plan) -> list[tuple[str, str, str, str]]:
     money = best.evaluation.currency
     one, two = base.evaluation, best.evaluation
     shown: list[tuple[str, float | None, float | None, Show]] = [
-        ("goodput", one.goodput, two.goodput, lambda v: f"{v:,.1f} baseline GPUs"),
+        ("goodput, baseline GPUs", one.goodput, two.goodput, lambda v: f"{v:,.1f}"),
         ("GPUs", float(one.gpus), float(two.gpus), lambda v: f"{v:,.0f}"),
         ("availability", one.availability, two.availability, lambda v: f"{v:.6f}"),
         ("interruptions a day", one.interruptions_per_day, two.interruptions_per_day, lambda v: f"{v:,.2f}"),
         ("capital", one.capital, two.capital, lambda v: units.show(v, units.MONEY, money)),
-        ("cost per year", one.cost_per_year, two.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money)),
+        ("cost per year", one.cost_per_year, two.cost_per_year, lambda v: units.show(v, units.MONEY, money)),
         ("IT power", one.it_power_kw, two.it_power_kw, lambda v: units.show(v, units.POWER)),
     ]
     return [

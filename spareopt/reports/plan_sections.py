@@ -59,7 +59,7 @@ def _headline_numbers(e: Evaluation) -> list[tuple[str, str]]:
         ("CETT, useful share of GPU-hours", percent(e.cett)),
         ("availability", percent(e.availability) if e.unavailability > 1e-4 else f"1 − {e.unavailability:.1e}"),
         ("interruptions a day", number_text(e.interruptions_per_day)),
-        ("GPUs, and at work", f"{e.gpus:,}, {e.working_gpus:,}"),
+        ("GPUs in all / at work", f"{e.gpus:,} / {e.working_gpus:,}"),
     ]
     money = e.currency
     if e.capital is not None:

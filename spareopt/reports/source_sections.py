@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from itertools import groupby
 
 from spareopt.instance import Instance
 from spareopt.plan import Plan
@@ -57,10 +57,27 @@ def assumptions_section(plan: Plan, instance: Instance, source: Source) -> Secti
     )
 
 
+_NAMED = re.compile(r"^(\S.{0,30}?)\s{2,}(?=\S)")
+"""The name of an item of a list, and the spaces after it."""
+
+
 def _paragraphs(lines: Iterable[str]) -> list[str]:
-    """Lines of text, those between empty ones together."""
-    blocks = (" ".join(part) for empty, part in groupby(lines, key=lambda line: not line.strip()) if not empty)
-    return [" ".join(block.split()) for block in blocks]
+    """Lines of text, those between empty ones together, but each item of an indented list by itself.
+
+    An item goes on in lines that are indented further.
+    """
+    found: list[str] = []
+    begins, indent = True, 0
+    for line in lines:
+        text, deep = line.strip(), len(line) - len(line.lstrip())
+        if not text:
+            begins = True
+        elif begins or (deep and (not indent or deep <= indent)):
+            found.append(_NAMED.sub(r"\1: ", text) if deep else text)
+            begins, indent = False, deep
+        else:
+            found[-1] += f" {text}"
+    return [" ".join(text.split()) for text in found]
 
 
 def _note(note: str) -> str:
@@ -75,7 +92,8 @@ def _value(row: InputRow) -> str:
         if isinstance(row.value, int)
         else row.value
     )
-    return f"{value} {row.unit}".strip()
+    unit = "years" if row.unit == "year" and row.value != 1 else row.unit
+    return f"{value} {unit}".strip()
 
 
 def _change(text: str) -> tuple[str, str]:
