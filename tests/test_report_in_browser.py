@@ -60,9 +60,9 @@ def test_report_in_a_browser(case: tuple[str, ...], chrome: Any, tmp_path: Path)
 
     Scripts say nothing on the console and nothing but the file is asked for.  Every picture is drawn, its letters
     neither cut nor over others nor smaller than 8.5 px, on a desk, a laptop and a phone; the page never scrolls
-    sideways, wide tables do within their box, which has all the room there is and shows it; no word is broken; text has a contrast of 4.5; headings, pictures, tables and inputs have names.
-    Scenarios are picked by mouse and by keys, with scripts or without, and without them the text is the same.  Printed,
-    everything is there and no picture is cut.
+    sideways, wide tables do within their box, which has all the room there is and shows it; no word is broken; text has
+    a contrast of 4.5; headings, pictures, tables and inputs have names.  Scenarios are picked by mouse and by keys,
+    with scripts or without, and without them the text is the same.  Printed, everything is there and no picture is cut.
     """
     name, *scenarios = case
     instance = spareopt.read_instance(name, scenarios=scenarios)

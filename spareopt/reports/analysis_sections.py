@@ -24,7 +24,7 @@ from spareopt.reports.analyses import WITHIN, Analyses, Analysis, InScenario
 from spareopt.reports.parts import Cell, Missing, Panel, Section, Table, from_plain
 from spareopt.reports.plan_sections import limits_table, loss_rows
 from spareopt.score_text import limit_name
-from spareopt.simulation.text import agreement_table, headline, running_table
+from spareopt.simulation.text import agreement_table, headline, running_table, target_sentence, target_table
 from spareopt.wording import (
     Show,
     hundredths,
@@ -327,19 +327,21 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
         missing = _missing("The simulation", analyses.simulation, _simulate(source))
         return Section("simulation", "Simulated quarters", "The plan was not simulated", missing=(missing,))
     picture = drawn.quarter_picture(plan, result)
-    given = analyses.simulation.given
+    given, aim = analyses.simulation.given, result.target
     says = [" ".join(line.split()) for line in headline(result, "")[2:]]
     return Section(
         "simulation",
         "Simulated quarters",
         findings.simulation_finding(result, plan.evaluation),
         sentences=(
+            *([target_sentence(result, aim)] if aim is not None else []),
             findings.agreement_words(result),
             "The simulator plays the plan event by event and shares no formula with the exact model. A quarter is "
             "short: what one gives scatters around the exact mean.",
         ),
         pictures=() if picture is None else (picture,),
         tables=(
+            *([from_plain(target_table(result, aim), "What a quarter reaches, by confidence")] if aim else []),
             from_plain(agreement_table(result), "The exact model beside the simulation"),
             from_plain(running_table(result), "What it is like to run it"),
         ),
