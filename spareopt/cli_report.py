@@ -53,15 +53,29 @@ OTHERWISE = "a report is of one plan; solve one with spareopt solve INSTANCE -o 
     help="Show the result of frontier, marginal, tornado or simulate in FOLDER, of the same inputs, instead of the one "
     "made here; may be repeated.",
 )
+@click.option(
+    "--target",
+    default=None,
+    metavar="GPU-HOURS",
+    help='Useful GPU-hours of a quarter, such as "120 M" or 1.2e8: with what confidence they are reached in the '
+    "simulation.",
+)
 @json_option
-def report(run: str, output: str | None, source: str | None, results: tuple[str, ...], as_json: bool) -> None:
+def report(
+    run: str,
+    output: str | None,
+    source: str | None,
+    results: tuple[str, ...],
+    target: str | None,
+    as_json: bool,
+) -> None:
     """Write the plan of RUN as one HTML page to read and forward: answer, losses, proof, cost, what-ifs, sources.
 
     RUN is a plan folder as spareopt solve writes it, with -o or in a folder of runs.
     """
     plan, instance = _plan_of(run)
     page = output if output is not None else f"{Path(run).absolute().name}-report.html"
-    written = write_with_progress(plan, instance, page, source, results)
+    written = write_with_progress(plan, instance, page, source, results, target)
     if as_json:
         emit(written.as_data())
         return
@@ -69,7 +83,12 @@ def report(run: str, output: str | None, source: str | None, results: tuple[str,
 
 
 def write_with_progress(
-    plan: Plan, instance: Instance, page: str, source: str | None, results: tuple[str, ...] = ()
+    plan: Plan,
+    instance: Instance,
+    page: str,
+    source: str | None,
+    results: tuple[str, ...] = (),
+    target: str | None = None,
 ) -> Written:
     """Write a report, and tell on stderr where that stands."""
     from spareopt.progress import StepsLine  # noqa: PLC0415
@@ -77,7 +96,8 @@ def write_with_progress(
 
     with StepsLine() as line:
         return write_report(
-            plan, instance, page, source, results=results, on_step=line.show, on_simulation=line.simulation
+            plan, instance, page, source, results=results, target=target, on_step=line.show,
+            on_simulation=line.simulation,
         )  # fmt: skip
 
 

@@ -65,6 +65,21 @@ const layout = () => {
     if (box.right > wide + 0.5) faults.push(`its box is wider than the window: table ${words(table.caption ?? table)}`);
     if (table.scrollWidth > holder.clientWidth + 1 && !["auto", "scroll"].includes(getComputedStyle(holder).overflowX))
       faults.push(`can't be scrolled: table ${words(table.caption ?? table)}`);
+    if (table.scrollWidth <= holder.clientWidth + 1) continue;
+    if (getComputedStyle(holder).backgroundImage === "none") faults.push(`no shade tells that it scrolls: table ${words(table.caption ?? table)}`);
+    const room = holder.closest(".panel, .parts, main");
+    if (holder.clientWidth < 0.9 * room.clientWidth) faults.push(`cut although there is room: table ${words(table.caption ?? table)}`);
+  }
+  const range = document.createRange();
+  for (const node of [...document.querySelectorAll("body *")].filter((e) => !e.closest("svg, script, style") && shown(e)).flatMap((e) => [...e.childNodes])) {
+    if (node.nodeType !== 3) continue;
+    for (const word of node.data.matchAll(/[\p{L}\p{N}]+/gu)) {
+      if (word[0].length < 2 || word[0].length > 40) continue;  // a hash is no word
+      range.setStart(node, word.index);
+      range.setEnd(node, word.index + word[0].length);
+      const lines = new Set([...range.getClientRects()].map((box) => Math.round(box.top)));
+      if (lines.size > 1) faults.push(`broken in its middle: "${word[0]}" of ${words(node)}`);
+    }
   }
   return faults;
 };

@@ -28,6 +28,9 @@ from spareopt.reports.parts import Section
 from spareopt.reports.plan_sections import answer_section
 from spareopt.reports.sources import solve_again, source_of
 from spareopt.reports.writing import Report, report_of
+from spareopt.simulation.setup import QUARTER
+from spareopt.simulation.store import write_simulation
+from spareopt.simulation.text import target_sentence
 from spareopt.store import write_plan
 from spareopt.wording import percent
 
@@ -472,3 +475,35 @@ def test_a_plan_alike_says_among_which(hall: Case) -> None:
     plan: Plan = hall.plan.model_copy(update={"certificate": certificate})
     assert "no plan that builds all zones of a class alike has more than" in findings.certificate_finding(plan)
     assert "no plan has more than" in findings.certificate_finding(hall.plan)
+
+
+def test_a_target_is_answered(hall: Case, run: Path, tmp_path: Path) -> None:
+    """Proves that the question with what confidence a quarter reaches a target is answered first of all, with its
+    interval, in the words of the simulation, whether it was asked there or of the report: as a sentence, a table of
+    what is reached with 50 to 99 %, and a line in the picture; and that two targets, or none, are refused."""
+    aim = round(hall.plan.evaluation.goodput * QUARTER, -3)
+    simulation = spareopt.simulate(hall.instance, hall.plan.decisions, replications=40, target=aim)
+    folder = tmp_path / "sure"
+    write_simulation(simulation, hall.instance, folder)
+    reports = [
+        report_of(hall.plan, hall.instance, "sure-report", hall.source, given=read_given([folder], hall.plan)),
+        report_of(hall.plan, hall.instance, "sure-report", hall.source, target=aim),
+    ]
+    assert simulation.target is not None
+    sentence = target_sentence(simulation, simulation.target)
+    for report in reports:
+        found = {section.anchor: section for section in report.sections}
+        assert sentence in found["answer"].sentences and sentence in found["simulation"].sentences
+        assert [row[0] for row in found["simulation"].tables[0].rows] == ["50 %", "80 %", "90 %", "95 %", "99 %"]
+        assert (
+            f"the quarters reach {units.show_gpu_hours(aim)} useful" in report.page.replace("\n", " ")
+            and ">target<" in report.page
+        )
+    assert "target" not in hall.section("simulation").finding
+    for words, told in (
+        (["--with", str(folder), "--target", "2 M"], "leave one of them out"),
+        (["--target", "many"], "useful GPU-hours of a quarter above 0"),
+    ):
+        done = CliRunner().invoke(main, ["report", str(run), "-o", str(tmp_path / "no.html"), *words])
+        assert done.exit_code == 2 and told in " ".join(done.stderr.split()), done.stderr
+    assert not (tmp_path / "no.html").exists()

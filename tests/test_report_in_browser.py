@@ -16,8 +16,8 @@ from spareopt.reports.writing import Report
 from tests.browser import PATIENCE, Watched, launched
 from tests.page_faults import contrast_faults, drawing_faults, layout_faults, structure_faults
 
-WIDTHS = (1600, 400)
-"""Pixels of a desk's window and of a phone's."""
+WIDTHS = (1600, 1440, 1280, 1024, 400)
+"""Pixels of a desk's window, of laptops' and of a phone's."""
 SHEET = (688, 1017)
 """Pixels of an A4 sheet within its margins of 14 mm."""
 SMALLEST_IN_PRINT = 7.5
@@ -35,6 +35,7 @@ CASES = [(name,) for name in QUICK] + [pytest.param(case, marks=pytest.mark.heav
 FAULTY = """<!DOCTYPE html><title>faulty</title><main><section id="s"><h2 style="color: #999">Pale</h2><h4>Jump</h4>
 <p style="width: 3000px">wide</p><p style="font-size: 8px">small</p><input id="i"><a href="#gone">gone</a>
 <table><tr><td style="min-width: 2000px">bare</td></tr></table>
+<p style="width: 20px; overflow-wrap: anywhere">brokenness</p>
 <svg viewBox="0 0 100 50" style="width: 300px; display: block"><path d="M0 0 H50 V50 H0 Z" fill="#222"/>
 <text x="2" y="20" style="font-size: 9px">one</text><text x="4" y="22" style="font-size: 9px">two</text>
 <text x="90" y="40" style="font-size: 9px">beyond</text><text x="60" y="20" style="font-size: 2px">tiny</text>
@@ -60,10 +61,10 @@ def test_report_in_a_browser(case: tuple[str, ...], chrome: Any, tmp_path: Path)
     """Proves that a report opened from its file shows all that it holds to whoever reads it.
 
     Scripts say nothing on the console and nothing but the file is asked for.  Every picture is drawn, its letters
-    neither cut nor over others nor smaller than 8.5 px, on a desk and on a phone; the page never scrolls sideways, wide
-    tables do within their box; text has a contrast of 4.5; headings, pictures, tables and inputs have names.
-    Scenarios are picked by mouse and by keys, with scripts or without, and without them the text is the same.  Printed,
-    everything is there and no picture is cut.
+    neither cut nor over others nor smaller than 8.5 px, on a desk, a laptop and a phone; the page never scrolls
+    sideways, wide tables do within their box, which has all the room there is and shows it; no word is broken; text has
+    a contrast of 4.5; headings, pictures, tables and inputs have names.  Scenarios are picked by mouse and by keys,
+    with scripts or without, and without them the text is the same.  Printed, everything is there and no picture is cut.
     """
     name, *scenarios = case
     instance = spareopt.read_instance(name, scenarios=scenarios)
@@ -89,7 +90,7 @@ def test_report_in_a_browser(case: tuple[str, ...], chrome: Any, tmp_path: Path)
 
 
 def _assert_readable(page: Any, report: Report) -> None:
-    """All that can be read is as it should be, at both widths and with each scenario picked."""
+    """All that can be read is as it should be, at each width and with each scenario picked."""
     assert page.locator("main svg").count() == sum(len(section.pictures) for section in report.sections)
     assert structure_faults(page) == []
     for width in WIDTHS:
@@ -163,7 +164,14 @@ def test_checks_see_faults(chrome: Any) -> None:
     for part in ("marks only", "cut by", '"two" over "one"', '"tiny"', "nothing to point at"):
         assert part in drawn
     layout = "\n".join(layout_faults(page))
-    for part in ("scrolls sideways", 'beyond the window: "wide"', '8 px high: "small"', "can't be scrolled"):
+    for part in (
+        "scrolls sideways",
+        'beyond the window: "wide"',
+        '8 px high: "small"',
+        "can't be scrolled",
+        "no shade",
+        'middle: "brokenness"',
+    ):
         assert part in layout
     pale = "\n".join(contrast_faults(page))
     assert '"Pale"' in pale and '"one"' in pale and '"tiny"' not in pale

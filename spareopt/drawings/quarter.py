@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from spareopt import units
 from spareopt.drawings.hover import hover
-from spareopt.drawings.sheet import DARK, FONT, LINE, entitle, legend_below, nothing, on
+from spareopt.drawings.sheet import DARK, FONT, LINE, RED, entitle, legend_below, nothing, on
 from spareopt.evaluation import Evaluation
 from spareopt.pictures import BLUE, GREY, ORANGE, PALETTE
 from spareopt.simulation.result import QuarterCourse, Simulation
+from spareopt.simulation.setup import QUARTER
+from spareopt.wording import percent
 
 
 def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes | None = None) -> Axes:
     """The mean goodput since the quarter began, by day: bands that 9 in 10 and half of the quarters are in, the median.
 
-    ``evaluation``: the exact score of the plan, drawn as a line; left out, the one in the simulation.
+    A target of the simulation is a line, too.  ``evaluation``: the exact score of the plan, drawn as a line; left out,
+    the one in the simulation.
     """
     exact = (simulation.exact if evaluation is None else evaluation).goodput
     course = simulation.quarter_course
@@ -45,8 +49,15 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
         hover(median, f"median at the end of the quarter: {end.p50:,.1f} baseline GPUs")
         hover(mean, f"simulated mean of the quarter: {end.mean:,.1f} baseline GPUs")
         hover(line, f"exact mean: {exact:,.1f} baseline GPUs")
-        low = min(exact, *(row.p5 for row in course))
-        high = max(exact, *(row.p95 for row in course))
+        aim = simulation.target
+        target = [] if aim is None else [aim.useful_gpu_hours / QUARTER]
+        lines = [mean, median, line]
+        if aim is not None:
+            lines += ax.plot([0, days[-1]], target * 2, "-.", color=RED, lw=1.6, label="target")
+            share = percent(aim.reached.mean)
+            hover(lines[-1], f"target: {target[0]:,.1f} baseline GPUs; {share} of the quarters reach it")
+        low = min(exact, *target, *(row.p5 for row in course))
+        high = max(exact, *target, *(row.p95 for row in course))
         pad = 0.06 * (high - low) or 0.01 * abs(high) or 1.0
         ax.set_ylim(low - pad, high + pad)
         ax.set_xlim(0, days[-1])
@@ -55,14 +66,17 @@ def fan(simulation: Simulation, evaluation: Evaluation | None = None, axes: Axes
         ax.locator_params(axis="x", nbins=7)
         ax.set_xlabel(f"day of the quarter ({simulation.quarters.number:,} quarters simulated)")
         ax.set_ylabel("goodput so far,\nbaseline GPUs")
-        legend_below(ax, [mean, median, line, half, wide], own=axes is None)
+        legend_below(ax, [*lines, half, wide], own=axes is None)
         entitle(ax, finding(simulation, exact))
     return ax
 
 
 def finding(simulation: Simulation, exact: float) -> str:
-    """Between what 9 quarters in 10 end, and the exact mean."""
+    """How many quarters reach the target; else between what 9 in 10 end, and the exact mean."""
     end = simulation.quarter_course[-1]
+    if (aim := simulation.target) is not None:
+        wanted = units.show_gpu_hours(aim.useful_gpu_hours)
+        return f"{percent(aim.reached.mean)} of the quarters reach {wanted} useful GPU-hours"
     return (
         f"9 quarters in 10 give between {end.p5:,.0f} and {end.p95:,.0f} baseline GPUs; the exact mean is {exact:,.0f}"
     )

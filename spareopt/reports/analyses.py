@@ -94,14 +94,15 @@ def analyse(
     instance: Instance,
     given: Given = NOTHING_GIVEN,
     *,
+    target: float | str | None = None,
     on_step: Callable[[str], None] = lambda _: None,
     on_simulation: Any = None,
 ) -> Analyses:
     """Make every analysis that is not given; one that can't be made says why.
 
     What-ifs are solved for the best plan that builds all zones alike, which is found by exhaustive search.  Nothing
-    depends on how long it takes.  ``on_step`` is told what comes next, ``on_simulation`` as in
-    ``spareopt.simulate``.  Raises StoppedError on Ctrl-C.
+    depends on how long it takes.  ``target`` and ``on_simulation`` are as in ``spareopt.simulate``, ``on_step`` is told
+    what comes next.  Raises StoppedError on Ctrl-C.
     """
     model = plan.certificate.model
     on_step("the best plan with all zones alike")
@@ -123,7 +124,7 @@ def analyse(
         made("the scenarios", lambda: _scenarios(plan, instance)),
         made(
             "the simulated year",
-            lambda: _simulated(plan, instance, on_simulation),
+            lambda: _simulated(plan, instance, target, on_simulation),
             given.simulation,
             "simulate",
         ),
@@ -198,10 +199,10 @@ def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
     return tuple(rows)
 
 
-def _simulated(plan: Plan, instance: Instance, on_progress: Any) -> Simulation:
+def _simulated(plan: Plan, instance: Instance, target: float | str | None, on_progress: Any) -> Simulation:
     from spareopt.simulation.simulate import simulate  # noqa: PLC0415
 
-    return simulate(instance, plan.decisions, replications=REPLICATIONS, seed=0, on_progress=on_progress)
+    return simulate(instance, plan.decisions, replications=REPLICATIONS, seed=0, target=target, on_progress=on_progress)
 
 
 def read_given(folders: Sequence[str | Path], plan: Plan) -> Given:

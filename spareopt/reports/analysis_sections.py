@@ -25,7 +25,7 @@ from spareopt.reports.analyses import WITHIN, Analyses, Analysis, InScenario
 from spareopt.reports.parts import Cell, Missing, Panel, Section, Table, from_plain
 from spareopt.reports.plan_sections import limits_table, loss_rows
 from spareopt.score_text import limit_name
-from spareopt.simulation.text import agreement_table, headline, running_table
+from spareopt.simulation.text import agreement_table, headline, running_table, target_sentence, target_table
 from spareopt.wording import (
     Show,
     applied_text,
@@ -341,19 +341,21 @@ def simulation_section(analyses: Analyses, source: str) -> Section:
         missing = _missing("The simulation", analyses.simulation, _simulate(source))
         return Section("simulation", "Simulated quarters", "The plan was not simulated", missing=(missing,))
     picture = drawn.quarter_picture(result)
-    given = analyses.simulation.given
+    given, aim = analyses.simulation.given, result.target
     says = [" ".join(line.split()) for line in headline(result, "")[2:]]
     return Section(
         "simulation",
         "Simulated quarters",
         findings.simulation_finding(result),
         sentences=(
+            *([target_sentence(result, aim)] if aim is not None else []),
             findings.agreement_words(result),
             "The simulator plays the plan event by event and shares no formula with the exact model. A quarter is "
             "short: what one gives scatters around the exact mean.",
         ),
         pictures=() if picture is None else (picture,),
         tables=(
+            *([from_plain(target_table(result, aim), "What a quarter reaches, by confidence")] if aim else []),
             from_plain(agreement_table(result), "The exact model beside the simulation"),
             from_plain(running_table(result), "What it is like to run it"),
         ),

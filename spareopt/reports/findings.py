@@ -239,8 +239,11 @@ def _moved(kind: str, change: float) -> str:
 
 
 def simulation_finding(result: Simulation) -> str:
-    """What nine quarters in ten give beside the mean of the exact model; or the mean, where there are no quarters."""
-    q = result.quarters
+    """How many quarters reach the target; without one what 9 in 10 give; without quarters the mean."""
+    q, aim = result.quarters, result.target
+    if aim is not None:
+        wanted = units.show_gpu_hours(aim.useful_gpu_hours)
+        return f"{percent(aim.reached.mean)} of the simulated quarters reach the target of {wanted} useful GPU-hours"
     if q.p5 is None or q.p95 is None:
         simulated = f"{result.evaluation.goodput:,.0f} baseline GPUs"
         return f"Simulated goodput is {simulated}; the exact value is {result.exact.goodput:,.0f}"

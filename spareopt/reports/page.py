@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from spareopt.reports.parts import Cell, Section, Table
 
@@ -22,6 +22,9 @@ _UNIT = re.compile(
     r"|(?<=\S) (?=\*$)"
 )
 """A space between a number and its unit, a sign and its number, or a word and its mark."""
+_LONG = re.compile(r"\S{16,}")
+_INSIDE = re.compile(r"(?<=\w[._/])(?=[^\W\d])|(?<=[^\W\d][._/])(?=\w)")
+"""Where a path or an address may end a line."""
 
 
 def page_of(
@@ -91,9 +94,9 @@ def _width(table: Table) -> int:
     return sum(min(width, 40) for width in longest)
 
 
-def _joined(text: str) -> str:
-    """The text with numbers and their units on one line."""
-    return _UNIT.sub("\u00a0", text)
+def _joined(text: str) -> Markup:
+    """The text with numbers and their units on one line; long paths and addresses may break after a point or a line."""
+    return Markup(_LONG.sub(lambda word: _INSIDE.sub("<wbr>", word[0]), escape(_UNIT.sub("\u00a0", text))))
 
 
 def _package_text(name: str) -> str:

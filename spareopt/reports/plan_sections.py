@@ -28,12 +28,15 @@ from spareopt.score_text import (
     recovery_text,
     score_table,
 )
+from spareopt.simulation.result import Simulation
+from spareopt.simulation.text import target_sentence
 from spareopt.topology import ZoneLayout, as_data, build_topology
 from spareopt.wording import doubt, listed, number_text, objective_number, percent, share_text, signed_percent
 
 
-def answer_section(plan: Plan) -> Section:
-    """The answer in three sentences, what stands out, and the headline numbers."""
+def answer_section(plan: Plan, simulation: Simulation | None = None) -> Section:
+    """The answer in three sentences, what stands out, and the headline numbers; a target of the simulation, too."""
+    target = None if simulation is None else simulation.target
     e = plan.evaluation
     warnings = []
     if plan.certificate.status != PROVEN:
@@ -46,7 +49,10 @@ def answer_section(plan: Plan) -> Section:
         "answer",
         "Answer",
         findings.answer_finding(plan),
-        sentences=tuple(answer_sentences(plan, "as in the section on the plan", "see the section on assumptions")),
+        sentences=(
+            *answer_sentences(plan, "as in the section on the plan", "see the section on assumptions"),
+            *([] if simulation is None or target is None else [target_sentence(simulation, target)]),
+        ),
         warning=" ".join(warnings),
         numbers=tuple(_headline_numbers(e)),
     )

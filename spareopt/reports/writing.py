@@ -65,6 +65,7 @@ def write_report(
     source: str | Path | None = None,
     *,
     results: Sequence[str | Path] = (),
+    target: float | str | None = None,
     on_step: Callable[[str], None] = lambda _: None,
     on_simulation: Any = None,
 ) -> Written:
@@ -73,16 +74,19 @@ def write_report(
     ``path`` ends with ``.html``; the folder has its name without that.  ``source`` is what the instance was read from
     (a shipped name or a file), for its comments and scenarios; left out, a shipped instance is found by itself.
     ``results`` are folders of frontiers, marginal values, tornados and a simulation of the same inputs, to be shown
-    instead of those made here.  ``on_step`` is told what is made next, ``on_simulation`` as in
+    instead of those made here.  ``target``: useful GPU-hours of a quarter, as in ``spareopt.simulate``; the page says
+    with what confidence they are reached.  ``on_step`` is told what is made next, ``on_simulation`` as in
     ``spareopt.simulate``.  The same arguments give the same bytes.  Raises InputError where something stands
     there, a folder or the source can't be used, or the plan is not of the instance; StoppedError on Ctrl-C.
     """
     page, folder = check_report_name(path)
     given = read_given(results, plan)
+    _check_target(target, given, instance)
     try:
         report = report_of(
-            plan, instance, folder.name, source, given=given, on_step=on_step, on_simulation=on_simulation
-        )
+            plan, instance, folder.name, source, given=given, target=target, on_step=on_step,
+            on_simulation=on_simulation,
+        )  # fmt: skip
     except KeyboardInterrupt:
         raise StoppedError(STOPPED) from None
 
@@ -100,6 +104,21 @@ def write_report(
     except KeyboardInterrupt:
         raise StoppedError(STOPPED) from None
     return Written(page, folder, report)
+
+
+def _check_target(target: float | str | None, given: Given, instance: Instance) -> None:
+    """Raises InputError for a target that is none, or one beside a simulation that was made before."""
+    if target is None:
+        return
+    from spareopt.simulation.simulate import checked_options  # noqa: PLC0415
+
+    if given.simulation is not None:
+        folder = given.folder("simulate")
+        message = (
+            f"does not go with the simulation in {folder}, which has its own target or none; leave one of them out"
+        )
+        raise InputError("report", [Fault("target", message)])
+    checked_options(instance, target=target)
 
 
 def check_report_name(path: str | Path) -> tuple[Path, Path]:
@@ -141,6 +160,7 @@ def report_of(
     source: str | Path | None = None,
     *,
     given: Given = NOTHING_GIVEN,
+    target: float | str | None = None,
     on_step: Callable[[str], None] = lambda _: None,
     on_simulation: Any = None,
 ) -> Report:
@@ -160,11 +180,11 @@ def report_of(
         raise InputError(instance.name, [Fault("plan", message)])
     _check_score(plan, instance)
     origin, told = source_of(plan, instance, source)
-    analyses = analyse(plan, told, given, on_step=on_step, on_simulation=on_simulation)
+    analyses = analyse(plan, told, given, target=target, on_step=on_step, on_simulation=on_simulation)
     on_step("the pictures and the page")
     again = shlex.quote(f"{folder}/instance.json")
     sections = [
-        planned.answer_section(plan),
+        planned.answer_section(plan, analyses.simulation.result),
         planned.plan_section(plan, told),
         planned.losses_section(plan),
         planned.proof_section(plan),

@@ -12,7 +12,7 @@ from spareopt import units
 from spareopt.instance import Instance
 from spareopt.score_text import decisions_table, losses_bars, recovery_text
 from spareopt.simulation.incidents import IncidentLog
-from spareopt.simulation.result import Comparison, Simulation, WallTime
+from spareopt.simulation.result import Comparison, QuarterTarget, Simulation, WallTime
 from spareopt.simulation.score import LEFT_OUT, played_words
 from spareopt.simulation.statistics import Interval, PairedDifference, Quantile
 from spareopt.wording import applied_text, hundredths, number_text, percent, plain_table, prose, render, share_text
@@ -129,9 +129,13 @@ def headline(result: Simulation, plan: str) -> list[str]:
 
 def target_lines(result: Simulation) -> list[str | Table]:
     """With what confidence a quarter reaches the target, in a sentence, and what it reaches with others."""
-    found = result.target
-    if found is None:
+    if result.target is None:
         return []
+    return ["", prose(target_sentence(result, result.target)), target_table(result, result.target)]
+
+
+def target_sentence(result: Simulation, found: QuarterTarget) -> str:
+    """With what confidence a quarter reaches the target."""
     share, wanted = found.reached, f"{units.show_gpu_hours(found.useful_gpu_hours)} useful GPU-hours"
     confidence = share_text(result.options.confidence)
     played = f"{found.quarters:,} quarters of {result.done:,} replication{'' if result.done == 1 else 's'}"
@@ -146,6 +150,12 @@ def target_lines(result: Simulation) -> list[str | Table]:
     else:
         ends = f"{confidence} interval {percent(share.low)} to {percent(share.high)}; {played}"
         sentence = f"A quarter reaches {wanted} with {percent(share.mean)} confidence ({ends})."
+    return sentence
+
+
+def target_table(result: Simulation, found: QuarterTarget) -> Table:
+    """What a quarter reaches with stated confidences."""
+    confidence = share_text(result.options.confidence)
     ends = f"{confidence} interval"
     table = plain_table("confidence", "useful GPU-hours of a quarter", ends, left=(ends,))
     for level in found.levels:
@@ -154,7 +164,7 @@ def target_lines(result: Simulation) -> list[str | Table]:
         if level.replications_needed is not None:
             text += f"; needs about {level.replications_needed:,} replications"
         table.add_row(share_text(level.confidence), f"at least {units.show_gpu_hours(level.useful_gpu_hours)}", text)
-    return ["", prose(sentence), table]
+    return table
 
 
 def _more(result: Simulation) -> str:
