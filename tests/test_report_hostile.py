@@ -126,7 +126,9 @@ def test_changes_are_told_of_the_scenario_that_makes_them() -> None:
     (table,) = scenarios_section(plan, instance, made, known=True).tables
     first, second = table.rows
     assert first[0] == second[0] == "nominal"
-    assert "wide" in str(first[1]) and second[1] == "" and getattr(second[2], "text", "") == "no plan is possible"
+    change = table.headers.index("change")
+    assert "wide" in str(first[table.headers.index("best plan")]) and second[table.headers.index("best plan")] == ""
+    assert getattr(second[change], "text", "") == "no plan is possible"
 
 
 def test_changed_folders_are_refused(folder: Path, plan: Plan, hall: Instance, tmp_path: Path) -> None:
@@ -216,7 +218,7 @@ def test_best_plans_of_scenarios_say_among_which() -> None:
     for zones, best in ((instance, "best plan with zones alike"), (spareopt.read_instance(HALL), "best plan")):
         made = Analyses(plan, none, none, none, none, none, Analysis((row,)), none)
         section = scenarios_section(plan, zones, made, known=True)
-        assert section.tables[0].headers[1] == best
+        assert best in section.tables[0].headers
         assert section.finding.startswith(f"The {best} has") and section.sentences[0].startswith(f"The {best} in")
 
 
