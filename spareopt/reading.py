@@ -84,7 +84,7 @@ def scenarios_without_effect(source: str | Path, overlays: Iterable[str | Path |
 
 
 def locate(source: str | Path) -> Path:
-    """The file of a shipped name or a path; a file wins over a shipped name.  Raises InputError."""
+    """The file of a shipped name or a path; a file, but not a folder, wins over a shipped name.  Raises InputError."""
     from spareopt import instances  # noqa: PLC0415
 
     path = Path(source)
@@ -96,13 +96,13 @@ def locate(source: str | Path) -> Path:
         raise InputError(text, [Fault("", f"can't be a file name: {reason}")]) from None
     if is_file:
         return path
+    names = instances.names()
+    if str(source) in names:  # a folder of that name is a plan's, as -o makes it, and no instance
+        shipped: Path = instances.path(str(source))
+        return shipped
     if is_folder:
         label = str(source) or "''"
         raise InputError(label, [Fault("", "is a folder; expected an instance file such as my-cluster.yaml")])
-    names = instances.names()
-    if str(source) in names:
-        shipped: Path = instances.path(str(source))
-        return shipped
     close = difflib.get_close_matches(str(source), names, 1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise InputError(

@@ -420,3 +420,12 @@ def test_the_same_power_in_other_units_is_the_same_instance() -> None:
         for text in ("700 W", "0.7 kW", "0.0007 MW")
     }
     assert len(hashes) == 1
+
+
+def test_a_folder_named_like_a_shipped_instance_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves that the plan folder of ``solve meta-2026 -o meta-2026`` leaves the shipped instance within reach."""
+    (tmp_path / "meta-2026").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert read_instance("meta-2026").name == "meta-2026"
