@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from spareopt.binding import Binds, what_binds
+from spareopt.binding import Binds, status_of, what_binds
 from spareopt.comparison import objective_value
 from spareopt.efficient import Frontier, Of, frontier
 from spareopt.errors import Fault, InputError, SpareoptError, StoppedError
@@ -116,7 +116,7 @@ def analyse(
 
     return Analyses(
         alike,
-        made("what binds", lambda: what_binds(instance, plan, model=model)),
+        made("what binds", lambda: _binds(plan, instance, alike)),
         made("marginal values", lambda: marginal_values(instance, alike=True, model=model), given.marginal, "marginal"),
         made("plans nearly as good", lambda: near_optimal(instance, WITHIN, most=MOST_NEAR, plan=plan, model=model)),
         made("the frontier", lambda: _frontiers(plan, instance), given.frontiers or None, "frontier"),
@@ -145,6 +145,18 @@ def _made(make: Callable[[], T]) -> Analysis[T]:
     if getattr(result, "interrupted", False) or getattr(result, "status", "") == "interrupted":
         raise StoppedError(STOPPED)  # Ctrl-C: half an analysis would not be the same each time
     return Analysis(result)
+
+
+def _binds(plan: Plan, instance: Instance, alike: Plan | None) -> list[Binds]:
+    """What binds the best plan with all zones alike, and what is gained without it; what is left is the plan's own."""
+    rows = what_binds(instance, alike or plan, model=plan.certificate.model)
+    own = {limit.limit: limit for limit in plan.evaluation.limits}
+    return [
+        row.model_copy(
+            update={"value": (limit := own[row.limit]).value, "slack": limit.slack, "status": status_of(row, limit)}
+        )
+        for row in rows
+    ]
 
 
 def _frontiers(plan: Plan, instance: Instance) -> tuple[Frontier, ...]:

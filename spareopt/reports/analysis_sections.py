@@ -79,9 +79,11 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
         if marginal.values:
             pictures.append(drawn.marginal_picture(marginal))
             tables.append(from_plain(marginal_table(marginal), "What a step more or less is worth"))
-        notes += [*marginal_notes(marginal), *_alike_note(plan, instance, analyses, analyses.marginal.given)]
+        notes += marginal_notes(marginal)
+        notes += _alike_note(plan, instance, analyses, given) if (given := analyses.marginal.given) else ()
     else:
         missing.append(_missing("Marginal values", analyses.marginal, f"spareopt marginal {source} -o marginal"))
+    notes += _alike_note(plan, instance, analyses, "")
     return Section(
         "binding",
         "What binds",
