@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spareopt import units
-from spareopt.decision_words import choices_words
+from spareopt.decision_words import spoken_choices
 from spareopt.plan import ALL_PLANS, PROVEN, Certificate, Plan
 from spareopt.wording import applied_text, doubt, objective_number, objective_text, percent
 
@@ -18,10 +18,11 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     ``method_at`` where the method does ("see Method on the sheet Sources").
     """
     e, c = plan.evaluation, plan.certificate
-    words = choices_words(plan.decisions.zones)
+    words = spoken_choices(plan.decisions.zones)
     if len(words) > MOST_WORDS:
         words = f"{sum(choice.count for choice in plan.decisions.zones)} zones {decisions_at}"
-    built = f"Build {words}; checkpoint plan {plan.decisions.checkpoint_plan}."
+    several = "; " if len(plan.decisions.zones) > 1 else ", "
+    built = f"Build {words}{several}checkpoint plan {plan.decisions.checkpoint_plan}."
     gives = f"It gives {e.goodput:,.1f} baseline GPUs of goodput ({e.goodput_scale:.4f} per GPU)"
     costs = [] if e.capital is None else [f"{units.show(e.capital, units.MONEY, e.currency)} of capital"]
     if e.cost_per_year is not None:

@@ -36,7 +36,7 @@ from spareopt.wording import percent
 
 ANCHORS = [
     "answer", "plan", "losses", "proof", "cost", "binding", "near", "frontier", "tornado", "scenarios", "simulation",
-    "topology", "assumptions", "provenance",
+    "topology", "assumptions", "provenance", "words",
 ]  # fmt: skip
 VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 SIX_MB = 6_000_000

@@ -170,6 +170,7 @@ def report_of(
     ]
     listed = listed_files(sections)
     sections.append(sourced.provenance_section(plan, origin, folder, listed))
+    sections.append(sourced.words_section())
     elements, pictures = draw([picture for section in sections for picture in section.pictures])
     title = f"{instance.name}: the plan"
     page = page_of(title, instance.description, sections, elements, folder)
