@@ -10,6 +10,14 @@ from spareopt.wording import applied_text, doubt, objective_number, objective_te
 MOST_WORDS = 300
 """Letters of the decisions in the answer; more of them are told elsewhere."""
 
+OPTIMAL = 1e-6
+"""A gap below this matters to nobody: less than a GPU in a million, 1 $ of 1 M$."""
+
+
+def gap_text(gap: float) -> str:
+    """A gap for readers of reports; one that matters to nobody is not told in powers of ten."""
+    return f"below {OPTIMAL * 100:.4f} %" if 0 < gap < OPTIMAL else percent(gap)
+
 
 def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]:
     """What to build, what it gives, how sure that is; then what was changed and what is approximated, if anything.
@@ -30,7 +38,7 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     gives += f" for {' and '.join(costs)}." if costs else "."
     value = objective_text(c.objective, c.value, e.currency)
     proof = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
-    sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {percent(c.gap)})."
+    sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {gap_text(c.gap)})."
     told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
     if any("approximation" in method for method in e.method.values()):

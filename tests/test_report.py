@@ -25,7 +25,7 @@ from spareopt.reports import analyses, findings
 from spareopt.reports.analyses import Analyses, analyse, read_given
 from spareopt.reports.page import page_of
 from spareopt.reports.parts import Section
-from spareopt.reports.plan_sections import answer_section
+from spareopt.reports.plan_sections import answer_section, proof_section
 from spareopt.reports.sources import solve_again, source_of
 from spareopt.reports.writing import Report, report_of
 from spareopt.simulation.setup import QUARTER
@@ -242,7 +242,9 @@ def test_titles_hold_the_numbers(hall: Case, meta: Case) -> None:
     """Proves that findings are made of the plan's own numbers: a title that was worded once for all would show."""
     for case in (hall, meta):
         e, c = case.plan.evaluation, case.plan.certificate
-        assert f"{e.goodput:,.1f} baseline GPUs, proven within {percent(c.gap)}" in case.section("answer").finding
+        assert (
+            c.gap < 1e-6 and f"{e.goodput:,.1f} baseline GPUs, proven optimal (gap " in case.section("answer").finding
+        )
         assert f"{e.idle_spares.gpus:,} of {e.gpus:,} GPUs" in case.section("plan").finding
         assert percent(e.losses["useful"]) in case.section("losses").finding
         worst = max(share for name, share in e.losses.items() if name != "useful")
@@ -507,3 +509,27 @@ def test_a_target_is_answered(hall: Case, run: Path, tmp_path: Path) -> None:
         done = CliRunner().invoke(main, ["report", str(run), "-o", str(tmp_path / "no.html"), *words])
         assert done.exit_code == 2 and told in " ".join(done.stderr.split()), done.stderr
     assert not (tmp_path / "no.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("gap", "title", "claim"),
+    [
+        (1e-9, "proven optimal (gap below 0.0001 %)", "no search could gain 0.0001 % or more"),
+        (0.0, "proven optimal (gap 0 %)", "no search could find a better one"),
+        (5e-6, "proven within 0.0005 %", "a longer search could gain"),
+    ],
+)
+def test_a_gap_is_told_as_far_as_it_matters(hall: Case, gap: float, title: str, claim: str) -> None:
+    """Proves that a gap too small to matter is called optimal, without powers of ten and what they are worth, and that
+    one that matters keeps its number."""
+    c = hall.plan.certificate
+    counts = hall.plan.candidates.model_copy(update={"dominated": 1, "kept": 1})
+    plan = hall.plan.model_copy(
+        update={"certificate": c.model_copy(update={"gap": gap, "status": "proven"}), "candidates": counts}
+    )
+    assert findings.answer_finding(plan).endswith(title)
+    assert claim in findings.certificate_finding(plan)
+    told = " ".join(proof_section(plan).sentences)
+    assert ("is worth at most" in told) == (gap > 1e-6)
+    assert "1 were" not in told
+    assert "e-" not in " ".join([*answer_section(plan).sentences, findings.answer_finding(plan)])

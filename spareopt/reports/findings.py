@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spareopt import units
-from spareopt.answer_text import claim_text
+from spareopt.answer_text import OPTIMAL, claim_text, gap_text
 from spareopt.binding import Binds
 from spareopt.curve_text import resource_name
 from spareopt.efficient import Frontier
@@ -40,6 +40,8 @@ def answer_finding(plan: Plan) -> str:
     """The plan's objective, and how sure it is."""
     c = plan.certificate
     proof = proof_words(c.status, c.gap, c.among)
+    if c.status == PROVEN and c.gap < OPTIMAL:
+        proof = proof.replace(f"proven within {percent(c.gap)}", f"proven optimal (gap {gap_text(c.gap)})")
     return f"{capitalised(objective_text(c.objective, c.value, plan.evaluation.currency))}, {proof}"
 
 
@@ -72,6 +74,8 @@ def certificate_finding(plan: Plan) -> str:
     c = plan.certificate
     claim = claim_text(c, plan.evaluation.currency)
     start = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
+    if c.status == PROVEN and 0 < c.gap < OPTIMAL:
+        return f"{start}: {claim}; no search could gain {share_text(OPTIMAL)} or more"
     gain = f"a longer search could gain {gap_words(plan)} at most" if c.gap else "no search could find a better one"
     return f"{start}: {claim}; {gain}"
 
