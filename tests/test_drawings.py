@@ -12,8 +12,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import PathPatch, Rectangle
 
 import spareopt
 from spareopt import instances
@@ -261,13 +263,17 @@ def test_the_grid_of_i_and_r_is_that_of_the_search() -> None:
     found = spareopt.near_optimal(instance)
     drawn = found.plot.grid()
     assert faults_of(drawn.figure.figure) == []
-    shown = drawn.images[0].get_array()
     rows = [int(label.get_text()) for label in drawn.get_yticklabels()]
     columns = [int(label.get_text()) for label in drawn.get_xticklabels()]
     table = found.grid_table().loc[rows, columns].to_numpy()
-    assert shown is not None and np.allclose(
-        np.maximum(100 * np.abs(table), 1e-3), shown.filled(np.nan), equal_nan=True
-    )
+    behind = np.maximum(100 * np.abs(table), 1e-3)
+    shades = ScalarMappable(LogNorm(1e-3, np.nanmax(behind)), "cividis_r").to_rgba(np.nan_to_num(behind, nan=1.0))
+    cells = [patch for patch in drawn.patches if isinstance(patch, Rectangle) and patch.get_fill()]
+    assert len(cells) == behind.size
+    for cell in cells:
+        row, column = int(cell.get_y() + 0.5), int(cell.get_x() + 0.5)
+        expected = (1, 1, 1, 1) if np.isnan(behind[row, column]) else tuple(shades[row, column])
+        assert cell.get_facecolor() == pytest.approx(expected)
     assert "I=0, R=5 is best" in finding_of(drawn) and len(rows) == near.MOST_ROWS
 
 

@@ -22,6 +22,8 @@ SHEET = (688, 1017)
 """Pixels of an A4 sheet within its margins of 14 mm."""
 SMALLEST_IN_PRINT = 7.5
 """Pixels of a sheet: 5.6 points."""
+SCROLLED = """() => [...document.querySelectorAll(".table")].filter((box) => box.scrollWidth > box.clientWidth + 1)
+.map((box) => box.getAttribute("aria-label"))"""
 QUICK = ("academic-1k", "meta-2026")
 OTHERS = (
     ("gb200-4x256",), ("h100-16k-llama3",), ("h100-100k",), ("power-capped-20mw",), ("tpu-like",),
@@ -94,6 +96,8 @@ def _assert_readable(page: Any, report: Report) -> None:
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 900})
         assert [*drawing_faults(page), *layout_faults(page), *contrast_faults(page)] == [], width
+        if width == WIDTHS[0]:
+            assert page.evaluate(SCROLLED) == [], "tables that a wide window cuts"
     for label in page.locator(".picker > label").all()[1:]:
         label.click()
         assert [*layout_faults(page), *contrast_faults(page)] == [], label.text_content()

@@ -32,17 +32,16 @@ def use(evaluation: Evaluation, axes: Axes | None = None, *, binds: Sequence[Bin
     known = {row.limit: row.status for row in binds}
     labels = [f"{limit_words(row)}\n{_amounts(row, evaluation.currency)}" for row in limits]
     labels = ["\n".join(wrapped(line, 150.0) for line in label.split("\n")) for label in labels]
-    with on(axes, rows_height(labels)) as ax:
-        texts = []
-        for row, limit in enumerate(limits):
-            share, state = used_share(limit), _state(limit, known.get(limit.limit))
-            tight = state not in ("", "does not bind")
-            shown = "kept" if share is None and not limit.violated else "" if share is None else _percent(share)
-            texts.append("\n".join(filter(None, [shown, wrapped(state, 62.0)])))
+    states = [_state(limit, known.get(limit.limit)) for limit in limits]
+    used = [_used(limit) for limit in limits]
+    texts = ["\n".join(filter(None, [share, wrapped(state, 62.0)])) for share, state in zip(used, states, strict=True)]
+    with on(axes, rows_height([*labels, *texts], rows=len(limits))) as ax:
+        for row, (limit, state) in enumerate(zip(limits, states, strict=True)):
+            share, tight = used_share(limit), state not in ("", "does not bind")
             colour, hatch = (RED, "xxxx") if limit.violated else (ORANGE, "////") if tight else (BLUE, None)
             bar(
                 ax, row, 100 * min(share or 0.0, MOST_SHOWN), colour=colour, hatch=hatch,
-                says="; ".join(filter(None, [labels[row].replace("\n", ", "), shown, state])),
+                says="; ".join(filter(None, [labels[row].replace("\n", ", "), used[row], state])),
             )  # fmt: skip
         label_rows(ax, labels)
         column(ax, texts, size=8.0)
@@ -108,11 +107,17 @@ def _names(limits: Sequence[LimitSlack]) -> str:
     return listed(map(limit_words, limits))
 
 
+def _used(limit: LimitSlack) -> str:
+    """How much of a limit is used, or that it is kept; nothing where that can't be told."""
+    share = used_share(limit)
+    return _percent(share) if share is not None else "" if limit.violated else "kept"
+
+
 def _state(limit: LimitSlack, known: str | None) -> str:
     if limit.violated:
         return "BROKEN"
-    if known is not None:
-        return known
+    if known not in (None, "not known"):
+        return str(known)
     if limit.limit == "placement_group":
         return ""
     return "used up" if abs(limit.slack) <= TOUCHED * abs(limit.bound) else ""

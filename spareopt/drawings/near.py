@@ -223,7 +223,7 @@ def _amount(objective: str, value: float) -> str:
     """The objective in its unit, which the label of the axis names."""
     if objective == "cost":
         size, prefix = next(((s, p) for s, p in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if value >= s), (1.0, ""))
-        return f"{value / size:,.5g} {prefix}".strip()
+        return f"{value / size:,.5g} {prefix} per year".replace("  ", " ")
     return f"{value:,.1f}" if objective == "goodput" else f"{value:,.4f}"
 
 

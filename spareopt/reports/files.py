@@ -32,8 +32,6 @@ def draw(pictures: Sequence[Picture]) -> tuple[dict[str, str], dict[str, bytes]]
     written: dict[str, bytes] = {}
     for picture in pictures:
         figure = picture.draw()
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")  # laid out now, and not again for every format
         element = svg_text(figure, prefix=picture.name, description=picture.alt)
         elements[picture.name] = element
         written[f"{picture.name}.svg"] = f"{PROLOG}{element}".encode()

@@ -13,9 +13,9 @@ from markupsafe import Markup, escape
 from spareopt.reports.parts import Cell, Section, Table
 
 TEMPLATES = "templates"
-HALF_A_SHEET, HALF_A_SCREEN = 70, 105
+HALF_A_SHEET, HALF_A_SCREEN = 70, 95
 """Letters of a table's row that fit beside a picture on paper, and on a wide screen."""
-MOST_TOGETHER = 24
+MOST_TOGETHER = 16
 """Rows of a table that stay on one sheet."""
 _UNIT = re.compile(
     r"(?<=\d) (?=(?:%|points|[kMG]?[$€£¥]|[kMG]?Wh?|[tdhs]|min|kg|GPUs?|years?)(?![\w-]))|(?<=[±≈≤≥−]) (?=\d)"
