@@ -25,6 +25,8 @@ class Report:
     page: str
     files: dict[str, bytes]
     sections: tuple[Section, ...]
+    source_known: bool = True
+    """Whether the instance file, with its comments and scenarios, was given or found."""
 
 
 @dataclass(frozen=True)
@@ -174,4 +176,4 @@ def report_of(
     elements, pictures = draw([picture for section in sections for picture in section.pictures])
     title = f"{instance.name}: the plan"
     page = page_of(title, instance.description, sections, elements, folder)
-    return Report(page, {**plan_files(plan, instance), **pictures}, tuple(sections))
+    return Report(page, {**plan_files(plan, instance), **pictures}, tuple(sections), origin.name is not None)
