@@ -39,6 +39,7 @@ ANCHORS = [
     "answer", "plan", "losses", "proof", "cost", "binding", "near", "frontier", "tornado", "scenarios", "simulation",
     "topology", "assumptions", "provenance", "words",
 ]  # fmt: skip
+ENDS = ("low", "high")
 VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 SIX_MB = 6_000_000
 HOSTILE = '<script>alert("x")</script>'
@@ -254,7 +255,7 @@ def test_titles_hold_the_numbers(hall: Case, meta: Case) -> None:
     assert "Limit that binds: whole placement groups" in meta.section("binding").finding
     per_hour = units.show(hall.plan.evaluation.cost_per_useful_gpu_hour or 0.0, units.MONEY)
     assert f"A useful GPU-hour costs {per_hour}" in hall.section("cost").finding
-    assert "1 of 7 quantities are approximated" in meta.section("assumptions").finding
+    assert meta.section("assumptions").finding.startswith("Every number of the score is exact"), "no price of energy"
 
 
 def test_what_can_not_be_made_says_why(meta: Case) -> None:
@@ -547,3 +548,31 @@ def test_what_makes_a_report_whole_is_told(hall: Case, run: Path, hall_file: Pat
     assert command[-2:] == ["--target", "2 M"] and command[command.index("--instance") + 1] == "FILE"
     whole = CliRunner().invoke(main, [str(hall_file) if word == "FILE" else word for word in command])
     assert whole.exit_code == 0 and "Missing" not in whole.output and "Next: open it" in whole.output, whole.output
+
+
+def test_tables_have_no_empty_column(case: Case) -> None:
+    """Proves that what an instance does not state, such as prices, leaves no empty column in a table of its report."""
+    for section in case.report.sections:
+        for table in section.tables:
+            for place, header in enumerate(table.headers):
+                cells = [row[place] for row in table.rows]
+                texts = [cell if isinstance(cell, str) else cell.text for cell in cells]
+                assert not header or not texts or any(texts), (table.caption, header)
+
+
+def test_tornado_says_whether_the_plan_changes(quick: Analyses) -> None:
+    """Proves that the finding names the input that moves most, and says in words when no end changes the plan."""
+    result = quick.tornado.result
+    assert result is not None
+    kept = [
+        bar.model_copy(update={end: getattr(bar, end).model_copy(update={"decisions_change": False}) for end in ENDS})
+        for bar in result.bars
+    ]
+    still = findings.tornado_finding(result.model_copy(update={"bars": kept}))
+    assert still.startswith("What moves the objective most is: ")
+    assert f"the plan stays the best at all {2 * len(kept)} ends" in still
+    bar = kept[0]
+    other = [bar.model_copy(update={"low": bar.low.model_copy(update={"decisions_change": True})}), *kept[1:]]
+    assert f"at 1 of {2 * len(kept)} ends another plan is best" in findings.tornado_finding(
+        result.model_copy(update={"bars": other})
+    )
