@@ -75,11 +75,12 @@ def report(
     """
     plan, instance = _plan_of(run)
     page = output if output is not None else f"{Path(run).absolute().name}-report.html"
+    _check_free(page)
     written = write_with_progress(plan, instance, page, source, results, target)
     if as_json:
         emit(written.as_data())
         return
-    click.echo(f"{written_to(str(written.page))}{what_next(written)}")
+    click.echo(f"{written_to(str(written.page))}{what_next(written, run, results, target)}")
 
 
 def write_with_progress(
@@ -101,13 +102,28 @@ def write_with_progress(
         )  # fmt: skip
 
 
-def what_next(written: Written) -> str:
-    """What is missing in a report, or what to do with it."""
+def _check_free(page: str) -> None:
+    """Raises InputError, which says what to name or to delete, where a page or its folder stands there."""
+    folder = Path(page).with_suffix("") if Path(page).name else Path(page)
+    there = [str(path) for path in (Path(page), folder) if page and path.exists() and path.name]
+    if there and (Path(page).exists() or any(folder.iterdir() if folder.is_dir() else there)):
+        message = f"already exists; name another page with -o FILE.html, or delete {' and '.join(there)} first"
+        raise InputError(page, [Fault("", message)])
+
+
+def what_next(written: Written, run: str, results: tuple[str, ...] = (), target: str | None = None) -> str:
+    """What is missing in a report and the command that makes it whole, or what to do with it."""
     missing = [item for section in written.report.sections for item in section.missing]
     if not missing:
         return f"Next: open it in a browser; its pictures and numbers are in {written.folder}"
     names = ", ".join(section.name for section in written.report.sections if section.missing)
-    return f"Missing, as the page says with the command to try: {names}"
+    told = f"Missing, as the page says with the command to try: {names}"
+    if written.report.source_known:
+        return told
+    words = ["spareopt", "report", run, "--instance", "FILE", "-o", str(written.page.with_suffix("")) + "-full.html"]
+    words += [word for folder in results for word in ("--with", folder)]
+    words += [] if target is None else ["--target", target]
+    return f"{told}\nThe instance file tells scenarios and sources; to have them, too: {shlex.join(words)}"
 
 
 def _plan_of(run: str) -> tuple[Plan, Instance]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spareopt.decisions import ZoneChoice
-from spareopt.wording import watts
+from spareopt.wording import counted, watts
 
 FULL = "full"
 """The GPU limit of a choice that states none."""
@@ -47,6 +47,31 @@ def choice_words(choice: ZoneChoice, full: str = "") -> str:
         full if choice.gpu_limit is None else limit_words(choice),
     ]
     return ", ".join(filter(None, words))
+
+
+def spoken_choices(choices: Iterable[ZoneChoice]) -> str:
+    """The choices of several zones in words for those who don't know the letters; of more than one choice shorter."""
+    told = sorted(choices, key=lambda choice: (choice_words(choice, FULL), choice.count))
+    return "; ".join(_spoken(choice, short=len(told) > 1) for choice in told)
+
+
+def _spoken(choice: ZoneChoice, *, short: bool) -> str:
+    zones = f"{counted(choice.count, 'zone')} of {counted(choice.racks, 'rack')}"
+    trays = f"{_some(choice.intra_block_spares, 'idle tray')} in each block"
+    blocks = _some(choice.inter_block_spares, "idle block") + (" in each zone" if choice.count > 1 else "")
+    if choice.inter_block_spares == 0:
+        blocks = "no idle block"
+    extra = repair_words(choice)
+    repair = choice.repair_plan + (f" ({', '.join(extra)})" if extra else "")
+    if short:
+        limit = "" if choice.gpu_limit is None else f", {limit_words(choice)}"
+        return f"{zones} ({choice.design}) with {trays} and {blocks}, {repair}{limit}"
+    limit = "GPUs at their full limit" if choice.gpu_limit is None else f"GPUs limited to {limit_words(choice)}"
+    return f"{zones} (design {choice.design}): {trays}, {blocks}, repair plan {repair}, {limit}"
+
+
+def _some(number: int, word: str) -> str:
+    return f"no {word}" if number == 0 else f"one {word}" if number == 1 else counted(number, word)
 
 
 def choices_words(choices: Iterable[ZoneChoice]) -> str:

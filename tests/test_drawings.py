@@ -305,6 +305,11 @@ def test_sweeps_along_one_and_over_two_inputs() -> None:
     (right,) = [axes for axes in drawn.figure.axes if axes is not drawn]
     spares = [sum(c.count * c.inter_block_spares for c in p.decisions.zones) for p in one.points if p.decisions]
     assert list(right.lines[0].get_ydata()) == spares
+    trays = [p.decisions.zones[0].intra_block_spares for p in one.points if p.decisions]
+    assert len(set(spares)) > 1 and len(right.lines) == 1 + (len(set(trays)) > 1)
+    still = one.model_copy(update={"points": one.points[:1]}).plot.lines()
+    assert [axes for axes in still.figure.axes if axes is not still] == []
+    assert f"spare blocks stay {spares[0]}; I stays {trays[0]}" in " ".join(finding_of(still).split())
     two = spareopt.whole_sweep(instance, over | {"limits.yearly_cost": ["0.01x", "1x"]}, gap=0.01)
     drawn = two.plot.heat()
     cells = drawn.images[0].get_array()
@@ -383,6 +388,8 @@ def test_inline_svg_is_text_that_says_what_it_shows(solved: Callable[[str], Solv
     fonts = {element.attrib["style"] for element in root.iter() if element.tag.endswith("}text")}
     assert fonts and all("'DejaVu Sans', Verdana, sans-serif" in style for style in fonts)
     words = " ".join("".join(element.itertext()) for element in root.iter() if element.tag.endswith("}text"))
+    nothing = [name for name, share in plan.evaluation.losses.items() if share == 0]
+    assert ("no loss to" in words) == bool(nothing)
     assert "detection and restart" in words and "share of all GPU-hours, %" in words
     assert any("of all GPU-hours" in text for text in tooltips_of(root)[1:])
     given = svg_text(drawn.figure.figure, title="<of losses> & more", description="bars")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -25,7 +26,7 @@ from spareopt.reports import analyses, findings
 from spareopt.reports.analyses import Analyses, analyse, read_given
 from spareopt.reports.page import page_of
 from spareopt.reports.parts import Section
-from spareopt.reports.plan_sections import answer_section
+from spareopt.reports.plan_sections import answer_section, proof_section
 from spareopt.reports.sources import solve_again, source_of
 from spareopt.reports.writing import Report, report_of
 from spareopt.simulation.setup import QUARTER
@@ -36,8 +37,9 @@ from spareopt.wording import percent
 
 ANCHORS = [
     "answer", "plan", "losses", "proof", "cost", "binding", "near", "frontier", "tornado", "scenarios", "simulation",
-    "topology", "assumptions", "provenance",
+    "topology", "assumptions", "provenance", "words",
 ]  # fmt: skip
+ENDS = ("low", "high")
 VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 SIX_MB = 6_000_000
 HOSTILE = '<script>alert("x")</script>'
@@ -242,7 +244,8 @@ def test_titles_hold_the_numbers(hall: Case, meta: Case) -> None:
     """Proves that findings are made of the plan's own numbers: a title that was worded once for all would show."""
     for case in (hall, meta):
         e, c = case.plan.evaluation, case.plan.certificate
-        assert f"{e.goodput:,.1f} baseline GPUs, proven within {percent(c.gap)}" in case.section("answer").finding
+        proof = "optimal (gap below 0.0001 %)" if 0 < c.gap < 1e-6 else f"within {percent(c.gap)}"
+        assert f"{e.goodput:,.1f} baseline GPUs, proven {proof}" in case.section("answer").finding
         assert f"{e.idle_spares.gpus:,} of {e.gpus:,} GPUs" in case.section("plan").finding
         assert percent(e.losses["useful"]) in case.section("losses").finding
         worst = max(share for name, share in e.losses.items() if name != "useful")
@@ -252,7 +255,7 @@ def test_titles_hold_the_numbers(hall: Case, meta: Case) -> None:
     assert "Limit that binds: whole placement groups" in meta.section("binding").finding
     per_hour = units.show(hall.plan.evaluation.cost_per_useful_gpu_hour or 0.0, units.MONEY)
     assert f"A useful GPU-hour costs {per_hour}" in hall.section("cost").finding
-    assert "1 of 7 quantities are approximated" in meta.section("assumptions").finding
+    assert meta.section("assumptions").finding.startswith("Every number of the score is exact"), "no price of energy"
 
 
 def test_what_can_not_be_made_says_why(meta: Case) -> None:
@@ -406,6 +409,7 @@ def test_nothing_is_overwritten(hall: Case, run: Path, tmp_path: Path) -> None:
     (folder / "notes.txt").write_text("mine")
     refused = CliRunner().invoke(main, ["report", str(run), "-o", str(page)])
     assert refused.exit_code == 2 and "already exists" in refused.stderr
+    assert "-o" in refused.stderr and str(folder) in refused.stderr, "what to name, what to delete"
     assert [file.name for file in tmp_path.rglob("*")] == ["mine", "notes.txt"]
     for name in ("mine.htm", "", ".html", "a/b.html", "mine.html/"):
         with pytest.raises(InputError):
@@ -507,3 +511,68 @@ def test_a_target_is_answered(hall: Case, run: Path, tmp_path: Path) -> None:
         done = CliRunner().invoke(main, ["report", str(run), "-o", str(tmp_path / "no.html"), *words])
         assert done.exit_code == 2 and told in " ".join(done.stderr.split()), done.stderr
     assert not (tmp_path / "no.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("gap", "title", "claim"),
+    [
+        (1e-9, "proven optimal (gap below 0.0001 %)", "no search could gain 0.0001 % or more"),
+        (0.0, "proven optimal (gap 0 %)", "no search could find a better one"),
+        (5e-6, "proven within 0.0005 %", "a longer search could gain"),
+    ],
+)
+def test_a_gap_is_told_as_far_as_it_matters(hall: Case, gap: float, title: str, claim: str) -> None:
+    """Proves that a gap too small to matter is called optimal, without powers of ten and what they are worth, and that
+    one that matters keeps its number."""
+    c = hall.plan.certificate
+    counts = hall.plan.candidates.model_copy(update={"dominated": 1, "kept": 1})
+    plan = hall.plan.model_copy(
+        update={"certificate": c.model_copy(update={"gap": gap, "status": "proven"}), "candidates": counts}
+    )
+    assert findings.answer_finding(plan).endswith(title)
+    assert claim in findings.certificate_finding(plan)
+    told = " ".join(proof_section(plan).sentences)
+    assert ("is worth at most" in told) == (gap > 1e-6)
+    assert "1 were" not in told
+    assert "e-" not in " ".join([*answer_section(plan).sentences, findings.answer_finding(plan)])
+
+
+def test_what_makes_a_report_whole_is_told(hall: Case, run: Path, hall_file: Path, tmp_path: Path) -> None:
+    """Proves that a report of a user's own file, made without it, prints a command that makes the whole report as it
+    stands, once the file is named: under another name, with all that was asked."""
+    page = tmp_path / "my-report.html"
+    done = CliRunner().invoke(main, ["report", str(run), "-o", str(page), "--target", "2 M"])
+    assert done.exit_code == 0, done.output
+    assert "Missing" in done.output and "Scenarios" in done.output
+    command = shlex.split(done.output.splitlines()[-1].partition("spareopt ")[2])
+    assert command[-2:] == ["--target", "2 M"] and command[command.index("--instance") + 1] == "FILE"
+    whole = CliRunner().invoke(main, [str(hall_file) if word == "FILE" else word for word in command])
+    assert whole.exit_code == 0 and "Missing" not in whole.output and "Next: open it" in whole.output, whole.output
+
+
+def test_tables_have_no_empty_column(case: Case) -> None:
+    """Proves that what an instance does not state, such as prices, leaves no empty column in a table of its report."""
+    for section in case.report.sections:
+        for table in section.tables:
+            for place, header in enumerate(table.headers):
+                cells = [row[place] for row in table.rows]
+                texts = [cell if isinstance(cell, str) else cell.text for cell in cells]
+                assert not header or not texts or any(texts), (table.caption, header)
+
+
+def test_tornado_says_whether_the_plan_changes(quick: Analyses) -> None:
+    """Proves that the finding names the input that moves most, and says in words when no end changes the plan."""
+    result = quick.tornado.result
+    assert result is not None
+    kept = [
+        bar.model_copy(update={end: getattr(bar, end).model_copy(update={"decisions_change": False}) for end in ENDS})
+        for bar in result.bars
+    ]
+    still = findings.tornado_finding(result.model_copy(update={"bars": kept}))
+    assert still.startswith("What moves the objective most is: ")
+    assert f"the plan stays the best at all {2 * len(kept)} ends" in still
+    bar = kept[0]
+    other = [bar.model_copy(update={"low": bar.low.model_copy(update={"decisions_change": True})}), *kept[1:]]
+    assert f"at 1 of {2 * len(kept)} ends another plan is best" in findings.tornado_finding(
+        result.model_copy(update={"bars": other})
+    )

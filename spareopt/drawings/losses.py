@@ -8,7 +8,7 @@ from spareopt.drawings.sheet import bar, column, entitle, label_rows, on, rows_h
 from spareopt.evaluation import Evaluation
 from spareopt.pictures import BLUE, GREEN, GREY, ORANGE
 from spareopt.score_text import LOSS_NAMES, OPTIONAL_LOSSES
-from spareopt.wording import hundredths
+from spareopt.wording import hundredths, listed
 
 SUBJECTS = {
     "blocked": "blocked time takes",
@@ -19,9 +19,13 @@ IDLE = ("intra_block_spares", "inter_block_spares", "stranded_blocks")
 
 
 def waterfall(evaluation: Evaluation, axes: Axes | None = None) -> Axes:
-    """A bar for all GPU-hours, for each loss what it takes of those left, and the useful rest; in per cent and GPUs."""
+    """A bar for all GPU-hours, for each loss what it takes of those left, and the useful rest; in per cent and GPUs.
+
+    Losses of which there is none are named below.
+    """
     losses = evaluation.losses
-    lost = [n for n in LOSS_NAMES if n != "useful" and (losses[n] > 0 or n not in OPTIONAL_LOSSES)]
+    lost = [n for n in LOSS_NAMES if n != "useful" and losses[n] > 0]
+    none = [LOSS_NAMES[n].partition(" (")[0] for n in LOSS_NAMES if losses[n] == 0 and n not in OPTIONAL_LOSSES]
     names = ["all GPU-hours", *(LOSS_NAMES[name] for name in lost), LOSS_NAMES["useful"]]
     labels = [wrapped(name, 118.0) for name in names]
     with on(axes, rows_height(labels, least=0.3)) as ax:
@@ -43,7 +47,8 @@ def waterfall(evaluation: Evaluation, axes: Axes | None = None) -> Axes:
         label_rows(ax, labels)
         column(ax, texts, size=8.0)
         ax.set_xlim(0, 100)
-        ax.set_xlabel("share of all GPU-hours, %")
+        without = f"\n{wrapped(f'no loss to {listed(none)}', 230.0, 8.0)}" if none else ""
+        ax.set_xlabel(f"share of all GPU-hours, %{without}")
         entitle(ax, finding(evaluation))
     return ax
 

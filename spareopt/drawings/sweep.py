@@ -26,7 +26,8 @@ MOST_CELLS = 7
 
 
 def lines(sweep: Sweep, axes: Axes | None = None) -> Axes:
-    """The objective at each value of the only axis, hollow where it is not proven, and all spare blocks as steps.
+    """The objective at each value of the only axis, hollow where it is not proven, and as steps all spare blocks and I,
+    where they change.
 
     Raises ValueError where the sweep has several axes, or its points several objectives.
     """
@@ -44,18 +45,26 @@ def lines(sweep: Sweep, axes: Axes | None = None) -> Axes:
             face = BLUE if point.status == PROVEN else "white"
             (mark,) = ax.plot([place], [value], "o", color=BLUE, mfc=face, ms=5)
             hover(mark, _says(sweep, point))
-        right = ax.twinx()
-        right.step(places, [_spare_blocks(point) for point in found], where="mid", color=ORANGE, lw=1.2, ls="--")
-        right.set_ylabel("spare blocks in all (dashed)")
-        right.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        right.spines["top"].set_visible(False)
+        spares = [
+            (words, style, counts)
+            for words, style, count in (("spare blocks in all", "--", _spare_blocks), ("I, mean of zones", ":", _trays))
+            if len(set(counts := [count(point) for point in found])) > 1
+        ]
+        if spares:
+            right = ax.twinx()
+            for _, style, counts in spares:
+                right.step(places, counts, where="mid", color=ORANGE, lw=1.2 if style == "--" else 1.8, ls=style)
+            dashes = {"--": "dashed", ":": "dotted"}
+            right.set_ylabel("\n".join(f"{words} ({dashes[style]})" for words, style, _ in spares))
+            right.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+            right.spines["top"].set_visible(False)
         ax.yaxis.set_major_formatter("{x:,.6g}")
         ax.set_ylabel(unit)
         _value_ticks(ax, sweep)
         ax.set_xlim(-0.5, len(sweep.axes[0].values) - 0.5)
         handles = [
             Line2D([], [], color=BLUE, marker="o", lw=1.0, label=_objective(found)),
-            Line2D([], [], color=ORANGE, ls="--", lw=1.2, label="spare blocks"),
+            *(Line2D([], [], color=ORANGE, ls=style, lw=1.2, label=words) for words, style, _ in spares),
         ]
         legend_below(ax, handles, own=axes is None)
         entitle(ax, _line_finding(sweep, found))
@@ -141,10 +150,13 @@ def _line_finding(sweep: Sweep, found: Sequence[Point]) -> str:
     """What happens from the first value with a plan to the last, and where there is no plan."""
     first, last = found[0], found[-1]
     change = _change(first, last)
-    spares = sorted({_spare_blocks(point) for point in found})
-    moved = (
-        f"spare blocks {spares[0]:,} to {spares[-1]:,}" if len(spares) > 1 else f"{spares[0]:,} spare blocks throughout"
-    )
+    moved = "; ".join(
+        f"{name} {low:,.4g} to {high:,.4g}" if high > low else f"{name} stays {low:,.4g}"
+        for name, low, high in (
+            ("spare blocks", min(map(_spare_blocks, found)), max(map(_spare_blocks, found))),
+            ("I", min(map(_trays, found)), max(map(_trays, found))),
+        )
+    ).replace("spare blocks stays", "spare blocks stay")
     text = f"From {first.inputs[0].given} to {last.inputs[0].given}: {_objective(found)} {change}; {moved}"
     without = len(sweep.points) - len(found)
     return text + (f"; no plan at {counted(without, 'value')}" if without else "")
@@ -173,6 +185,13 @@ def _objective(found: Sequence[Point]) -> str:
 def _spare_blocks(point: Point) -> int:
     assert point.decisions is not None
     return sum(choice.count * choice.inter_block_spares for choice in point.decisions.zones)
+
+
+def _trays(point: Point) -> float:
+    """I, the idle trays of a block, as the mean over the zones."""
+    assert point.decisions is not None
+    zones = point.decisions.zones
+    return sum(choice.count * choice.intra_block_spares for choice in zones) / sum(choice.count for choice in zones)
 
 
 def _unit(sweep: Sweep, found: Sequence[Point]) -> tuple[float, str]:

@@ -256,6 +256,9 @@ def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: P
             )
         )
     headers = ("scenario", "change", "objective", "useful GPU-hours", "cost", "this plan as it is", which)
+    if not any(isinstance(cells[4], Cell) for cells in out):  # nothing is priced
+        out = [cells[:4] + cells[5:] for cells in out]
+        return Table("All scenarios", headers[:4] + headers[5:], tuple(out), frozenset({0, 4, 5}))
     return Table("All scenarios", headers, tuple(out), frozenset({0, 5, 6}))
 
 

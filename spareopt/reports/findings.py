@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spareopt import units
-from spareopt.answer_text import claim_text
+from spareopt.answer_text import OPTIMAL, claim_text, gap_text
 from spareopt.binding import Binds
 from spareopt.curve_text import resource_name
 from spareopt.efficient import Frontier
@@ -40,6 +40,8 @@ def answer_finding(plan: Plan) -> str:
     """The plan's objective, and how sure it is."""
     c = plan.certificate
     proof = proof_words(c.status, c.gap, c.among)
+    if c.status == PROVEN and c.gap < OPTIMAL:
+        proof = proof.replace(f"proven within {percent(c.gap)}", f"proven optimal (gap {gap_text(c.gap)})")
     return f"{capitalised(objective_text(c.objective, c.value, plan.evaluation.currency))}, {proof}"
 
 
@@ -72,6 +74,8 @@ def certificate_finding(plan: Plan) -> str:
     c = plan.certificate
     claim = claim_text(c, plan.evaluation.currency)
     start = "Proven" if c.status == PROVEN else f"NOT PROVEN ({c.status})"
+    if c.status == PROVEN and 0 < c.gap < OPTIMAL:
+        return f"{start}: {claim}; no search could gain {share_text(OPTIMAL)} or more"
     gain = f"a longer search could gain {gap_words(plan)} at most" if c.gap else "no search could find a better one"
     return f"{start}: {claim}; {gain}"
 
@@ -205,14 +209,16 @@ def tornado_finding(result: Tornado) -> str:
     ends = [end for bar in result.bars for end in (bar.low, bar.high)]
     moved = sum(end.decisions_change is True for end in ends)
     values = [end.adapted for end in (top.low, top.high) if end.adapted is not None]
-    text = f"{capitalised(input_words(top.input))} moves the objective most"
+    text = f"What moves the objective most is: {input_words(top.input)}"
     if values:
         changes = [value / nominal - 1.0 for value in sorted(values)]
         told = [signed_percent(change if abs(change) > STILL else 0.0) for change in dict.fromkeys(changes)]
-        text += f": {' to '.join(told)}"
+        text += f", {' to '.join(told)}"
     if any(end.status == "infeasible" for end in (top.low, top.high)):
         text += ", and no plan is possible at one end" if values else ": no plan is possible at either end"
-    return f"{text}; at {moved} of {len(ends)} ends another plan is best"
+    if not moved and all(end.decisions_change is False for end in ends):
+        return f"{text}; the plan stays the best at all {len(ends)} ends"
+    return f"{text}; at {moved or 'none'} of {len(ends)} ends another plan is {'' if moved else 'known to be '}best"
 
 
 def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None, plans: str = "best plan") -> str:
@@ -268,10 +274,11 @@ def agreement_words(result: Simulation) -> str:
 
 def method_finding(evaluation: Evaluation) -> str:
     """How many of the numbers are exact."""
-    rough = [name for name, method in evaluation.method.items() if not method.startswith("exact")]
+    rough = [name for name, method in evaluation.method.items() if "approximation" in method]
     if not rough:
         return "Every number of the score is exact for the model and the inputs stated"
-    return f"{len(rough)} of {len(evaluation.method)} quantities are approximated; the others are exact for the model"
+    are = "quantity is" if len(evaluation.method) == 1 else "quantities is" if len(rough) == 1 else "quantities are"
+    return f"{len(rough)} of {len(evaluation.method)} {are} approximated; the others are exact for the model"
 
 
 def provenance_finding(plan: Plan) -> str:

@@ -94,8 +94,11 @@ class Section:
 
 
 def from_plain(table: PlainTable, caption: str, *, total: bool = False, without: Sequence[str] = ()) -> Table:
-    """A table of the command line as one of a page; ``without``: headers of columns that are left out."""
+    """A table of the command line as one of a page; ``without``: headers of columns that are left out,
+    as are those with nothing in them.
+    """
     columns = [column for column in table.columns if str(column.header) not in without]
+    columns = [column for column in columns if not column.header or any(str(cell).strip() for cell in column.cells)]
     headers = tuple(" ".join(str(column.header).split()) for column in columns)
     left = frozenset(i for i, column in enumerate(columns) if column.justify == "left")
     rows = tuple(zip(*(map(_text, column.cells) for column in columns), strict=True))

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from spareopt import units
-from spareopt.answer_text import answer_sentences
+from spareopt.answer_text import OPTIMAL, answer_sentences
 from spareopt.decision_words import choice_words
 from spareopt.decisions import at_the_edge, shelves_too_small
 from spareopt.evaluation import Evaluation
@@ -31,7 +31,7 @@ from spareopt.score_text import (
 from spareopt.simulation.result import Simulation
 from spareopt.simulation.text import target_sentence
 from spareopt.topology import ZoneLayout, as_data, build_topology
-from spareopt.wording import doubt, listed, number_text, objective_number, percent, share_text, signed_percent
+from spareopt.wording import counted, doubt, listed, number_text, objective_number, percent, share_text, signed_percent
 
 
 def answer_section(plan: Plan, simulation: Simulation | None = None) -> Section:
@@ -143,14 +143,17 @@ def proof_section(plan: Plan) -> Section:
         sentences.append(
             "The search ended before the bound came near. The plan stands as it was scored, but a better one may exist."
         )
-    if plan.evaluation.cost_per_year is not None and c.objective != "cost":
+    if plan.evaluation.cost_per_year is not None and c.objective != "cost" and c.gap >= OPTIMAL:
         worth = units.show(c.gap * plan.evaluation.cost_per_year, units.MONEY_PER_YEAR, currency)
         sentences.append(f"At the plan's cost, the gap is worth at most {worth}.")
-    tried = f"Of {n.enumerated:,} ways to build a zone, {n.dominated:,} were left out because another one is at least "
-    tried += f"as good in every plan{f', {n.outbid:,} because no plan with them can beat this one' if n.outbid else ''}"
+    tried = f"Of {counted(n.enumerated, 'way')} to build a zone, {_were(n.dominated)} left out because another one is "
+    tried += "at least as good in every plan"
+    tried += f", {n.outbid:,} because no plan with them can beat this one" if n.outbid else ""
     enumerated = by_enumeration(plan)
-    tried = f"All {n.enumerated:,} ways to build a zone were tried" if enumerated else tried
-    sentences.append(f"{tried}." if enumerated else f"{tried}; {n.kept:,} were left to choose from.")
+    if enumerated:
+        all_of = f"All {n.enumerated:,} ways" if n.enumerated > 1 else "The one way"
+        tried = f"{all_of} to build a zone {'were' if n.enumerated > 1 else 'was'} tried"
+    sentences.append(f"{tried}." if enumerated else f"{tried}; {_were(n.kept)} left to choose from.")
     for reason, number in n.excluded.items():
         sentences.append(f"{number:,} can't be built: {reason}.")
     if plan.greedy is not None:
@@ -186,6 +189,10 @@ def proof_section(plan: Plan) -> Section:
             "The proof is for the instance as stated. Whether its inputs are right is another question: see below.",
         ),
     )
+
+
+def _were(number: int) -> str:
+    return f"{number:,} {'was' if number == 1 else 'were'}"
 
 
 def _greedy_sentence(plan: Plan) -> str:

@@ -6,6 +6,7 @@ import re
 import shlex
 from collections.abc import Iterable
 
+from spareopt.glossary import WORDS
 from spareopt.instance import Instance
 from spareopt.plan import PROVEN, Plan
 from spareopt.reports import findings
@@ -102,6 +103,12 @@ def _change(text: str) -> tuple[str, str]:
     who, colon, change = text.partition(": ")
     named = bool(colon) and who.startswith(("scenario ", "overlay "))
     return (who, change) if named else ("setting", text)
+
+
+def words_section() -> Section:
+    """What the words of a report mean, for those it is forwarded to."""
+    table = Table("Words of this report", ("word", "meaning"), WORDS, TEXTS)
+    return Section("words", "Words", "What the words of this report mean", tables=(table,))
 
 
 def provenance_section(plan: Plan, source: Source, folder: str, files: tuple[tuple[str, str], ...]) -> Section:

@@ -29,6 +29,8 @@ class Report:
     page: str
     files: dict[str, bytes]
     sections: tuple[Section, ...]
+    source_known: bool = True
+    """Whether the instance file, with its comments and scenarios, was given or found."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,8 @@ def report_of(
     ]
     listed = listed_files(sections)
     sections.append(sourced.provenance_section(plan, origin, folder, listed))
+    sections.append(sourced.words_section())
     elements, pictures = draw([picture for section in sections for picture in section.pictures])
     title = f"{instance.name}: the plan"
     page = page_of(title, instance.description, sections, elements, folder)
-    return Report(page, {**plan_files(plan, instance), **pictures}, tuple(sections))
+    return Report(page, {**plan_files(plan, instance), **pictures}, tuple(sections), origin.name is not None)
