@@ -27,6 +27,7 @@ from spareopt.units import HOURS_PER_YEAR
 Array = NDArray[np.float64]
 Going = Callable[[float], bool]
 CHECK_EVERY = 32  # kept rows
+SAMPLE = 8  # rows that tell how selective a column is
 COMPACT_AT = 0.25  # share of discarded rows at which the arrays are made smaller
 
 
@@ -76,7 +77,7 @@ def pareto(keys: Array, going: Going | None = None) -> NDArray[np.int64]:
     columns = _distinct(keys)
     dominated_by = np.full(len(keys), -1, dtype=np.int64)
     alive = np.argsort(-_merit(columns, len(keys)), kind="stable")
-    left = [np.ascontiguousarray(column[alive]) for column in columns]
+    left = _selective_first([_ranks(column[alive]) for column in columns])
     kept = 0
     here = 0  # rows before this place are kept; rows of ``alive`` that are marked are gone
     gone = np.zeros(len(alive), dtype=bool)
@@ -87,19 +88,34 @@ def pareto(keys: Array, going: Going | None = None) -> NDArray[np.int64]:
         kept += 1
         if going is not None and kept % CHECK_EVERY == 0 and not going(1.0 - (~gone[here:]).sum() / len(keys)):
             break
-        worse = np.flatnonzero(~gone[here + 1 :]) + here + 1
-        for column in left:
+        first = ~gone[here + 1 :]
+        for column in left[:2]:  # whole columns, in the order of memory, as long as many rows are left
+            first &= column[here + 1 :] <= column[here]
+        worse = np.flatnonzero(first) + here + 1
+        for column in left[2:]:
             worse = worse[column[worse] <= column[here]]
             if not worse.size:
                 break
         dominated_by[alive[worse]] = alive[here]
         gone[worse] = True
         here += 1
-        if gone[here:].mean() > COMPACT_AT if here < len(alive) else False:
+        if kept % CHECK_EVERY == 0 and here < len(alive) and gone[here:].mean() > COMPACT_AT:
             stay = ~gone[here:]
-            alive, left = alive[here:][stay], [column[here:][stay] for column in left]
+            alive, left = alive[here:][stay], _selective_first([column[here:][stay] for column in left])
             here, gone = 0, np.zeros(len(alive), dtype=bool)
     return dominated_by
+
+
+def _ranks(column: Array) -> NDArray[np.int32]:
+    """The places of values in their order, which compare as they do but take half the memory."""
+    return np.unique(column, return_inverse=True)[1].astype(np.int32)
+
+
+def _selective_first(columns: list[NDArray[np.int32]]) -> list[NDArray[np.int32]]:
+    """Columns of rows in order of merit; first those in which the fewest are no better than the next to be taken."""
+    if not columns or not len(columns[0]):
+        return columns
+    return sorted(columns, key=lambda column: float(np.mean([(column <= value).mean() for value in column[:SAMPLE]])))
 
 
 def _distinct(keys: Array) -> list[Array]:

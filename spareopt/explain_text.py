@@ -96,7 +96,7 @@ def binding_parts(binds: Sequence[Binds], instance: Instance, edges: Sequence[st
             left = "none" if abs(row.slack) <= 1e-9 * abs(row.bound) else show(row.slack)
         gain = "" if row.gain is None else ("no gain" if row.status == "does not bind" else _change(row.gain))
         used = "" if row.value_without is None or row.limit == "placement_group" else show(row.value_without)
-        table.add_row(capitalised(limit_name(row.limit)), plan, bound, left, row.status, gain, used)
+        table.add_row(limit_name(row.limit), plan, bound, left, row.status, gain, used)
     notes = []
     if any(row.status == "binds through whole units" for row in binds):
         notes.append(

@@ -188,7 +188,7 @@ def _scores(e: Evaluation) -> list[str]:
             rows.append([limit_name(limit.limit), "no" if limit.violated else "yes", "", mark])
         else:
             bound = f"{SENSES[limit.sense]} {show(limit.bound)}"
-            rows.append([capitalised(limit_name(limit.limit)), show(limit.value), bound, mark])
+            rows.append([limit_name(limit.limit), show(limit.value), bound, mark])
     return [*parts, *([_heading("Limits"), _table(("limit", "plan", "bound", ""), rows)] if rows else [])]
 
 

@@ -12,8 +12,10 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import PathPatch, Rectangle
 
 import spareopt
 from spareopt import instances
@@ -158,11 +160,13 @@ def test_used_shares_of_limits(solved: Callable[[str], Solved]) -> None:
     states = {"capital": "binds through whole units", "working_gpus.minimum": "does not bind"}
     binds = [Binds(**row.model_dump(), **unknown, status=states[row.limit]) for row in (cap, least)]
     drawn = limits.use(e.model_copy(update={"limits": (cap, least)}), binds=binds)
-    assert finding_of(drawn) == "What holds the plan back: capital" and "binds through whole units" in texts(drawn)
+    assert finding_of(
+        drawn
+    ) == "What holds the plan back: capital (80.0 % used)" and "binds through whole units" in texts(drawn)
     assert faults_of(drawn.figure.figure) == []
     none = [row.model_copy(update={"status": "does not bind"}) for row in binds]
     drawn = limits.use(e.model_copy(update={"limits": (cap, least)}), binds=none)
-    assert finding_of(drawn) == "No limit binds; the nearest is fewest working GPUs, 100 % used"
+    assert finding_of(drawn) == "No limit binds; the nearest is fewest working GPUs (100 % used)"
     drawn = limits.use(e.model_copy(update={"limits": (cap, broken)}))
     assert "BREAKS 1 limit: IT power" in finding_of(drawn) and "BROKEN" in texts(drawn)
     assert faults_of(drawn.figure.figure) == []
@@ -259,13 +263,17 @@ def test_the_grid_of_i_and_r_is_that_of_the_search() -> None:
     found = spareopt.near_optimal(instance)
     drawn = found.plot.grid()
     assert faults_of(drawn.figure.figure) == []
-    shown = drawn.images[0].get_array()
     rows = [int(label.get_text()) for label in drawn.get_yticklabels()]
     columns = [int(label.get_text()) for label in drawn.get_xticklabels()]
     table = found.grid_table().loc[rows, columns].to_numpy()
-    assert shown is not None and np.allclose(
-        np.maximum(100 * np.abs(table), 1e-3), shown.filled(np.nan), equal_nan=True
-    )
+    behind = np.maximum(100 * np.abs(table), 1e-3)
+    shades = ScalarMappable(LogNorm(1e-3, np.nanmax(behind)), "cividis_r").to_rgba(np.nan_to_num(behind, nan=1.0))
+    cells = [patch for patch in drawn.patches if isinstance(patch, Rectangle) and patch.get_fill()]
+    assert len(cells) == behind.size
+    for cell in cells:
+        row, column = int(cell.get_y() + 0.5), int(cell.get_x() + 0.5)
+        expected = (1, 1, 1, 1) if np.isnan(behind[row, column]) else tuple(shades[row, column])
+        assert cell.get_facecolor() == pytest.approx(expected)
     assert "I=0, R=5 is best" in finding_of(drawn) and len(rows) == near.MOST_ROWS
 
 
@@ -313,17 +321,28 @@ def test_sweeps_along_one_and_over_two_inputs() -> None:
 
 def test_scenarios_stand_beside_the_nominal_one() -> None:
     """Proves that scenarios are shown relative to the nominal one, and that those without a plan or proof stand out."""
+    per_dollar = "0.0025 baseline GPU-hours per $"
     rows = [
-        scenarios.Row("nominal", 1000.0, "baseline GPUs", "proven"),
-        scenarios.Row("half-mtbf", 900.0, "baseline GPUs", "proven"),
-        scenarios.Row("a name of very many words that no line can hold", 1010.0, "baseline GPUs", "limit reached"),
-        scenarios.Row("no-capital", None, "", "infeasible"),
-        scenarios.Row("at-least-cost", 2.5e6, "USD per year", "proven"),
+        scenarios.Row("nominal", 1000.0, "baseline GPUs", "proven", "1,000.0 baseline GPUs"),
+        scenarios.Row("half-mtbf", 900.0, "baseline GPUs", "proven", "900.0 baseline GPUs"),
+        scenarios.Row(
+            "a name of very many words that no line can hold",
+            1010.0,
+            "baseline GPUs",
+            "limit reached",
+            "1,010.0 baseline GPUs",
+        ),
+        scenarios.Row("no-capital", None, "", "infeasible", ""),
+        *(
+            scenarios.Row(name, 2.5e-3, "GPU-hours per USD", "proven", per_dollar)
+            for name in ("by-dollar", "by-dollar-too")
+        ),
+        scenarios.Row("at-least-cost", 2.5e6, "USD per year", "proven", "2.5 M$ per year"),
     ]
     drawn = scenarios.bars(rows)
-    assert [length for _, length in bars_of(drawn)] == [0, pytest.approx(-10), pytest.approx(1), 0, 0]
+    assert [length for _, length in bars_of(drawn)] == [0, pytest.approx(-10), pytest.approx(1), 0, 0, 0, 0]
     words = texts(drawn)
-    assert "NOT PROVEN" in words and "infeasible" in words and "2,500,000 USD per year" in words
+    assert "NOT PROVEN" in words and "infeasible" in words and "2.5 M$ per year" in words
     assert "half-mtbf −10.00 %" in finding_of(drawn) and "no plan in 1 scenario" in finding_of(drawn)
     assert faults_of(drawn.figure.figure) == []
 

@@ -12,7 +12,7 @@ from spareopt.evaluation import Evaluation
 from spareopt.limits import LimitSlack
 from spareopt.pictures import BLUE, GREY, ORANGE
 from spareopt.score_text import SENSES, limit_name, limit_number
-from spareopt.wording import capitalised, counted, listed
+from spareopt.wording import counted, listed
 
 MOST_SHOWN = 1.25
 """Shares of a limit that are shown in full; a limit broken by more has its number only."""
@@ -32,17 +32,16 @@ def use(evaluation: Evaluation, axes: Axes | None = None, *, binds: Sequence[Bin
     known = {row.limit: row.status for row in binds}
     labels = [f"{limit_words(row)}\n{_amounts(row, evaluation.currency)}" for row in limits]
     labels = ["\n".join(wrapped(line, 150.0) for line in label.split("\n")) for label in labels]
-    with on(axes, rows_height(labels)) as ax:
-        texts = []
-        for row, limit in enumerate(limits):
-            share, state = used_share(limit), _state(limit, known.get(limit.limit))
-            tight = state not in ("", "does not bind")
-            shown = "kept" if share is None and not limit.violated else "" if share is None else _percent(share)
-            texts.append("\n".join(filter(None, [shown, wrapped(state, 62.0)])))
+    states = [_state(limit, known.get(limit.limit)) for limit in limits]
+    used = [_used(limit) for limit in limits]
+    texts = ["\n".join(filter(None, [share, wrapped(state, 62.0)])) for share, state in zip(used, states, strict=True)]
+    with on(axes, rows_height([*labels, *texts], rows=len(limits))) as ax:
+        for row, (limit, state) in enumerate(zip(limits, states, strict=True)):
+            share, tight = used_share(limit), state not in ("", "does not bind")
             colour, hatch = (RED, "xxxx") if limit.violated else (ORANGE, "////") if tight else (BLUE, None)
             bar(
                 ax, row, 100 * min(share or 0.0, MOST_SHOWN), colour=colour, hatch=hatch,
-                says="; ".join(filter(None, [labels[row].replace("\n", ", "), shown, state])),
+                says="; ".join(filter(None, [labels[row].replace("\n", ", "), used[row], state])),
             )  # fmt: skip
         label_rows(ax, labels)
         column(ax, texts, size=8.0)
@@ -71,7 +70,7 @@ def used_share(limit: LimitSlack) -> float | None:
 def limit_words(limit: LimitSlack) -> str:
     """The name of a limit, with its sense where a quantity may have both."""
     ends = {"working_gpus.minimum": "fewest working GPUs", "working_gpus.maximum": "most working GPUs"}
-    return capitalised(ends.get(limit.limit, limit_name(limit.limit)))
+    return ends.get(limit.limit, limit_name(limit.limit))
 
 
 def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
@@ -86,7 +85,7 @@ def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
     if known:
         tight = [row for row in limits if known.get(row.limit, "").startswith("binds")]
         if tight:
-            return f"What holds the plan back: {_names(tight)}"
+            return f"What holds the plan back: {listed(map(_used_words, tight))}"
     else:
         tight = [row for row in limits if _state(row, None) == "used up"]
         if tight:
@@ -94,21 +93,31 @@ def finding(evaluation: Evaluation, binds: Sequence[Binds] = ()) -> str:
     shares = {limit: share for limit in limits if (share := used_share(limit)) is not None}
     if not shares:
         return "All limits are kept"
-    nearest = max(shares, key=shares.__getitem__)
-    nothing_binds = "No limit binds" if known else "No limit is used up"
-    return f"{nothing_binds}; the nearest is {_names([nearest])}, {_percent(shares[nearest])} used"
+    nearest = _used_words(max(shares, key=shares.__getitem__))
+    return f"No limit binds; the nearest is {nearest}" if known else f"Nearest to its limit: {nearest}"
+
+
+def _used_words(limit: LimitSlack) -> str:
+    """A limit with how much of it is used, where that can be told."""
+    share = used_share(limit)
+    return limit_words(limit) if share is None else f"{limit_words(limit)} ({_percent(share)} used)"
 
 
 def _names(limits: Sequence[LimitSlack]) -> str:
-    words = [limit_words(limit) for limit in limits]
-    return listed(word if word[:2].isupper() else word[:1].lower() + word[1:] for word in words)
+    return listed(map(limit_words, limits))
+
+
+def _used(limit: LimitSlack) -> str:
+    """How much of a limit is used, or that it is kept; nothing where that can't be told."""
+    share = used_share(limit)
+    return _percent(share) if share is not None else "" if limit.violated else "kept"
 
 
 def _state(limit: LimitSlack, known: str | None) -> str:
     if limit.violated:
         return "BROKEN"
-    if known is not None:
-        return known
+    if known not in (None, "not known"):
+        return str(known)
     if limit.limit == "placement_group":
         return ""
     return "used up" if abs(limit.slack) <= TOUCHED * abs(limit.bound) else ""

@@ -71,16 +71,15 @@ def finding(values: MarginalValues) -> str:
     for item in [*(item for item in gains if item.kind != "input"), *gains][:1]:
         amount = f"{(item.better.change or 0.0) / size:+,.4g} {unit}"
         if item.kind != "input":
-            return f"A step more of {_name(item, small=True)} ({_step(item)}) is worth most: {amount}"
+            return f"Of the limits, a step more of {_name(item)} ({_step(item)}) is worth most: {amount}"
         limits = any(other.kind != "input" for other in values.values)
         text = f"{_name(item)} {_step(item)} {'brings' if _step(item).endswith('better') else 'bring'} {amount}"
-        return f"No step more of a limit helps; {text[:1].lower()}{text[1:]}" if limits else text
+        return f"No step more of a limit helps; {text}" if limits else capitalised(text)
     return "No step of a limit or an input is worth anything that the proofs can tell"
 
 
-def _name(item: MarginalValue, small: bool = False) -> str:
-    words = limit_name(item.name)
-    return words if small else capitalised(words)
+def _name(item: MarginalValue) -> str:
+    return limit_name(item.name)
 
 
 def _step(item: MarginalValue) -> str:

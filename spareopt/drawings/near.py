@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import LogNorm
 from matplotlib.patches import Rectangle
 
 from spareopt.decision_words import value_words
 from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.drawings.hover import hover
-from spareopt.drawings.sheet import DARK, bar, column, entitle, label_rows, nothing, on, rows_height, wrapped
+from spareopt.drawings.sheet import DARK, bar, column, entitle, ink, label_rows, nothing, on, rows_height, wrapped
 from spareopt.near_result import GRID as PAIR
 from spareopt.near_result import BestWith, NearOptimal
 from spareopt.pictures import BLUE, GREEN, GREY, LINES
@@ -78,6 +79,7 @@ def ladder(near: NearOptimal, axes: Axes | None = None, *, most: int = MOST) -> 
             if behind == 0.0:
                 ax.plot([0], [row], "D", color=GREEN, ms=6, clip_on=False, zorder=4)
         label_rows(ax, labels)
+        ax.tick_params(axis="y", pad=7.0)  # the diamond stands half outside
         column(ax, texts, size=8.0)
         ax.set_xlim(0, 105 * max(near.within, *(abs(rung.change) for rung in shown)))
         ax.axvline(100 * near.within, color=DARK, lw=0.9, ls="--")
@@ -112,16 +114,17 @@ def grid(near: NearOptimal, zone: str | None = None, axes: Axes | None = None) -
             table[down.index(inter), across.index(intra)] = max(100 * abs(row.change or 0.0), 1e-3)
     with on(axes, 1.35 + 0.24 * len(down), style=LINES) as ax:
         most = max(float(np.nanmax(table)), 1e-2)
-        shades = ax.imshow(table, cmap="cividis_r", aspect="auto", norm=LogNorm(1e-3, most), interpolation="nearest")
+        shades = ScalarMappable(LogNorm(1e-3, most), "cividis_r")
         for place, intra in enumerate(across):
             for height, inter in enumerate(down):
                 found = cells.get((intra, inter))
                 text = "–" if found is None else "best" if found is best else _behind(found)
                 share = table[height, place]
-                dark = not np.isnan(share) and np.log(share / 1e-3) > 0.55 * np.log(most / 1e-3)
+                shade = "white" if np.isnan(share) else shades.to_rgba(share)
+                ax.add_patch(Rectangle((place - 0.5, height - 0.5), 1, 1, facecolor=shade, edgecolor="white", lw=0.4))
                 mark = ax.text(
                     place, height, text, ha="center", va="center", fontsize=8 if len(across) < 8 else 7,
-                    color="white" if dark else "black", fontweight="bold" if found is best else "normal",
+                    color=ink(shade), fontweight="bold" if found is best else "normal",
                 )  # fmt: skip
                 hover(mark, f"I={intra}, R={inter}: {_cell_says(found)}")
         left, top = across.index(_pair(best)[0]) - 0.5, down.index(_pair(best)[1]) - 0.5
@@ -130,8 +133,9 @@ def grid(near: NearOptimal, zone: str | None = None, axes: Axes | None = None) -
         ax.set_yticks(range(len(down)), [f"{value}" for value in down])
         ax.set_xlabel("I, spare trays per block")
         ax.set_ylabel("R, spare blocks per zone")
-        shade = ax.figure.colorbar(shades, ax=ax, label=f"{_worse(near)} than the best, %", shrink=0.95)
-        shade.ax.yaxis.set_major_formatter("{x:g}")
+        ax.set(xlim=(-0.5, len(across) - 0.5), ylim=(len(down) - 0.5, -0.5))
+        scale = ax.figure.colorbar(shades, ax=ax, label=f"{_worse(near)} than the best, %", shrink=0.95)
+        scale.ax.yaxis.set_major_formatter("{x:g}")
         entitle(ax, _grid_finding(near, known, best, len(down)))
     return ax
 

@@ -9,7 +9,10 @@ from matplotlib.axes import Axes
 
 from spareopt.drawings.sheet import bar, column, entitle, label_rows, on, rows_height, signed_ticks, wrapped
 from spareopt.pictures import BLUE, GREEN, GREY, ORANGE
-from spareopt.wording import counted, number_text, signed_percent
+from spareopt.wording import counted, signed_percent
+
+SMALL, TEXT_WIDTH = 8.0, 84.0
+"""Font size and width of the texts beside the bars, points."""
 
 
 class Row(NamedTuple):
@@ -21,6 +24,8 @@ class Row(NamedTuple):
     unit: str
     status: str
     """Such as proven, limit reached, infeasible."""
+    words: str
+    """The value with its unit, as it is shown; nothing where there is no plan."""
 
 
 def bars(rows: Sequence[Row], axes: Axes | None = None, *, objective: str = "goodput") -> Axes:
@@ -30,17 +35,16 @@ def bars(rows: Sequence[Row], axes: Axes | None = None, *, objective: str = "goo
     """
     nominal = rows[0]
     labels = [wrapped(row.name, 120.0) for row in rows]
-    with on(axes, rows_height(labels, least=0.32)) as ax:
-        texts = []
-        for place, row in enumerate(rows):
-            change = _change(row, nominal)
-            texts.append(_text(row, nominal, change))
+    changes = [_change(row, nominal) for row in rows]
+    texts = [_text(row, nominal, change) for row, change in zip(rows, changes, strict=True)]
+    with on(axes, rows_height([*labels, *texts], rows=len(rows), least=0.32)) as ax:
+        for place, (row, change) in enumerate(zip(rows, changes, strict=True)):
             colour = GREY if place == 0 else GREEN if (change or 0.0) > 0 else ORANGE
             colour = BLUE if objective == "cost" and place else colour
-            says = f"{row.name}: {texts[-1]}".replace("\n", ", ")
+            says = f"{row.name}: {texts[place]}".replace("\n", ", ")
             bar(ax, place, 100 * (change or 0.0), colour=colour, hatch=None if _proven(row) else "////", says=says)
         label_rows(ax, labels)
-        column(ax, texts, size=8.0)
+        column(ax, texts, size=SMALL)
         ax.axvline(0, color=GREY, lw=0.9)
         ax.margins(x=0.06)
         signed_ticks(ax)
@@ -79,6 +83,9 @@ def _change(row: Row, nominal: Row) -> float | None:
 def _text(row: Row, nominal: Row, change: float | None) -> str:
     if row.value is None:
         return row.status
-    value = f"{number_text(row.value)}" + ("" if row.unit == nominal.unit else f"\n{wrapped(row.unit, 90.0)}")
-    value += "" if change is None or row is nominal else f"\n{signed_percent(round(change, 6))}"
-    return value + ("" if _proven(row) else "\nNOT PROVEN")
+    if change is None or row is nominal:
+        text = wrapped(row.words, TEXT_WIDTH, SMALL)
+    else:
+        number = row.words.partition(" baseline ")[0]  # the unit stands in the nominal row
+        text = f"{number}\n{signed_percent(round(change, 6))}"
+    return text + ("" if _proven(row) else "\nNOT PROVEN")

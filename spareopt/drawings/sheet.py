@@ -11,6 +11,7 @@ import matplotlib as mpl
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -148,11 +149,16 @@ def _pieces(word: str, width: float, size: float) -> list[str]:
     return [*pieces, word]
 
 
-def rows_height(labels: Sequence[str], *, bottom: float = 0.55, title: int = 2, least: float = 0.27) -> float:
-    """The height in inches of a picture with a row for each label, of as many lines as the longest has."""
+def rows_height(
+    labels: Sequence[str], *, rows: int | None = None, bottom: float = 0.55, title: int = 2, least: float = 0.27
+) -> float:
+    """The height in inches of a picture with a row for each label, of as many lines as the longest has.
+
+    ``rows``: how many there are where ``labels`` holds more than one text for each.
+    """
     lines = max((label.count("\n") + 1 for label in labels), default=1)
     row = max(least, lines * FONT * LINE / 72 + 0.09)
-    return bottom + title * TITLE_FONT * LINE / 72 + 0.1 + row * max(1, len(labels))
+    return bottom + title * TITLE_FONT * LINE / 72 + 0.1 + row * max(1, len(labels) if rows is None else rows)
 
 
 def label_rows(axes: Axes, labels: Sequence[str]) -> None:
@@ -191,6 +197,13 @@ def legend_below(axes: Axes, handles: Sequence[Artist], *, own: bool) -> None:
         axes.figure.figure.legend(loc="outside lower center", ncols=3 if len(handles) < 5 else 2, **options)
     else:
         axes.legend(**options)
+
+
+def ink(colour: Any) -> str:
+    """Black or white, whichever stands out more on a colour: by relative luminance as of WCAG 2.1."""
+    parts = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(colour))
+    luminance = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+    return "black" if (luminance + 0.05) ** 2 > 0.05 * 1.05 else "white"
 
 
 def signed_ticks(axes: Axes) -> None:

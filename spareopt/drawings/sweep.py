@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from spareopt import units
 from spareopt.drawings.hover import hover
 from spareopt.drawings.money import scale_of
-from spareopt.drawings.sheet import entitle, legend_below, nothing, on, wrapped
+from spareopt.drawings.sheet import entitle, ink, legend_below, nothing, on, wrapped
 from spareopt.input_words import input_words
 from spareopt.pictures import BLUE, GRID, LINES, ORANGE
 from spareopt.plan import PROVEN
@@ -79,16 +79,13 @@ def heat(sweep: Sweep, axes: Axes | None = None) -> Axes:
         table[divmod(point.point, across)] = _value(point) / size
     with on(axes, 1.5 + 0.3 * min(down, 14), style=LINES) as ax:
         shades = ax.imshow(table, cmap="cividis", aspect="auto", interpolation="nearest")
-        low, high = float(np.nanmin(table)), float(np.nanmax(table))
         for point in sweep.points:
             row, place = divmod(point.point, across)
             value = table[row, place]
             text = "–" if np.isnan(value) else f"{value:,.4g}" + ("" if point.status == PROVEN else "*")
             if across <= MOST_CELLS:
-                dark = not np.isnan(value) and value < (low + high) / 2
-                mark = ax.text(
-                    place, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "black"
-                )
+                shade = "white" if np.isnan(value) else shades.to_rgba(value)
+                mark = ax.text(place, row, text, ha="center", va="center", fontsize=8, color=ink(shade))
                 hover(mark, _says(sweep, point))
         _value_ticks(ax, sweep, which=1, room=180.0)
         step = -(-down // 14)

@@ -13,7 +13,7 @@ from spareopt.efficient import Frontier, Of, frontier
 from spareopt.errors import Fault, InputError, SpareoptError, StoppedError
 from spareopt.exposure import Tornado, tornado
 from spareopt.instance import Instance
-from spareopt.manifest import read_manifest
+from spareopt.manifest import changed_files, read_manifest
 from spareopt.marginal import MarginalValues, marginal_values
 from spareopt.near import near_optimal
 from spareopt.near_result import NearOptimal
@@ -192,7 +192,8 @@ def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
                 kept, broken = objective_value(there, score), tuple(row.limit for row in score.violated)
             except InputError as error:
                 broken = tuple(fault.message for fault in error.faults)
-        changes = tuple(text.partition(": ")[2] for text in (there.applied if there else ()) if f" {name}: " in text)
+        of_it = f"scenario {name}: "
+        changes = tuple(text.removeprefix(of_it) for text in (there.applied if there else ()) if text.startswith(of_it))
         rows.append(InScenario(name, scenario.description, changes, found, kept, broken, there))
     return tuple(rows)
 
@@ -246,6 +247,9 @@ def _kind_of(folder: str | Path, plan: Plan) -> str:
     if manifest.kind not in SHOWN:
         message = f"was written by spareopt {manifest.kind}; expected a result folder of {_of_kinds()}"
         raise _refused(folder, message)
+    for file, change in changed_files(folder, manifest).items():
+        if file.endswith(".json"):
+            raise _refused(folder, f"is not as it was written: {file} is {change}; make it again")
     known = plan.provenance.input_hash
     if manifest.input_hash != known:
         message = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TypeVar
 
 from spareopt import units
@@ -27,6 +28,7 @@ from spareopt.score_text import limit_name
 from spareopt.simulation.text import agreement_table, headline, running_table
 from spareopt.wording import (
     Show,
+    applied_text,
     hundredths,
     listed,
     objective_number,
@@ -61,7 +63,7 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
     """What holds the plan back, and what a little more of each limit or input is worth."""
     found, pictures, tables, notes, missing = [], [], [], [], []
     if plan.evaluation.limits:
-        pictures.append(drawn.limits_picture(plan))
+        pictures.append(drawn.limits_picture(plan, analyses.binds.result or ()))
     if (binds := analyses.binds.result) is not None:
         found.append(findings.binding_finding(binds, plan.certificate.objective))
         if binds:
@@ -179,23 +181,34 @@ def scenarios_section(plan: Plan, instance: Instance, analyses: Analyses, known:
         )
         return Section("scenarios", "Scenarios", "No scenarios are shown", missing=(Missing(f"Scenarios: {why}"),))
     value = None if nominal is None else nominal.certificate.value
+    of_alike = _alike_note(plan, instance, analyses, "")
+    best = "best plan with zones alike" if of_alike else "best plan"
     return Section(
         "scenarios",
         "Scenarios",
-        findings.scenarios_finding(rows, nominal),
+        findings.scenarios_finding(rows, nominal, best),
         sentences=(
-            "The best plan in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
+            f"The {best} in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
             "the table holds all of them.",
         ),
         pictures=() if value is None else (drawn.scenarios_picture(plan, value, rows),),
         panels=tuple(_panel(row, nominal, plan, instance) for row in rows),
-        tables=(_scenarios_table(rows, nominal, plan),),
+        tables=(_scenarios_table(rows, nominal, plan, best),),
         notes=(
             "The plan as it is: this report's plan under the scenario's circumstances. \"Breaks\" names limits that it "
             "would break there: it is then no option.",
-            *_alike_note(plan, instance, analyses, ""),
+            *_nominal_note(plan),
+            *of_alike,
         ),
     )
+
+
+def _nominal_note(plan: Plan) -> tuple[str, ...]:
+    """What scenarios are applied to, where that is not the instance as it is stated."""
+    if not plan.provenance.applied:
+        return ()
+    made = applied_text(plan.provenance.applied).rstrip(".")
+    return (f"Nominal is the instance as this plan was made, and each scenario changes that further: {made}.",)
 
 
 def _moved(row: InScenario, nominal: Plan | None) -> Cell:
@@ -219,28 +232,29 @@ def _kept(row: InScenario, plan: Plan) -> str:
     return objective_number(row.instance.objective.kind, row.kept, plan.evaluation.currency)
 
 
-def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan) -> Table:
+def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan, which: str) -> Table:
     """A row for each scenario: its best plan, and the report's own plan there."""
     out: list[tuple[str | Cell, ...]] = []
-    for name, best in [("nominal", nominal), *((row.name, row.answer.plan) for row in rows)]:
-        row = next((row for row in rows if row.name == name), None)
+    first: list[tuple[InScenario | None, Plan | None]] = [(None, nominal)]
+    for row, best in [*first, *((row, row.answer.plan) for row in rows)]:
+        name = "nominal" if row is None else row.name
         if best is None:
-            out.append((name, "", _moved(row, nominal) if row else "", "", "", "", _kept(row, plan) if row else ""))
+            out.append((name, _moved(row, nominal) if row else "", "", "", "", _kept(row, plan) if row else "", ""))
             continue
         e, c = best.evaluation, best.certificate
         out.append(
             (
                 name,
-                _decided(best),
                 Cell("", 0.0) if row is None else _moved(row, nominal),
                 Cell(objective_number(c.objective, c.value, e.currency), c.value),
                 Cell(percent(e.losses["useful"]), e.losses["useful"]),
                 _cost(best),
                 "" if row is None else _kept(row, plan),
+                _decided(best),
             )
         )
-    headers = ("scenario", "best plan", "change", "objective", "useful GPU-hours", "cost", "this plan as it is")
-    return Table("All scenarios", headers, tuple(out), frozenset({0, 1, 6}))
+    headers = ("scenario", "change", "objective", "useful GPU-hours", "cost", "this plan as it is", which)
+    return Table("All scenarios", headers, tuple(out), frozenset({0, 5, 6}))
 
 
 def _cost(plan: Plan) -> str | Cell:
@@ -305,12 +319,12 @@ def _numbers(base: Plan, best: Plan) -> list[tuple[str, str, str, str]]:
     money = best.evaluation.currency
     one, two = base.evaluation, best.evaluation
     shown: list[tuple[str, float | None, float | None, Show]] = [
-        ("goodput", one.goodput, two.goodput, lambda v: f"{v:,.1f} baseline GPUs"),
+        ("goodput, baseline GPUs", one.goodput, two.goodput, lambda v: f"{v:,.1f}"),
         ("GPUs", float(one.gpus), float(two.gpus), lambda v: f"{v:,.0f}"),
         ("availability", one.availability, two.availability, lambda v: f"{v:.6f}"),
         ("interruptions a day", one.interruptions_per_day, two.interruptions_per_day, lambda v: f"{v:,.2f}"),
         ("capital", one.capital, two.capital, lambda v: units.show(v, units.MONEY, money)),
-        ("cost per year", one.cost_per_year, two.cost_per_year, lambda v: units.show(v, units.MONEY_PER_YEAR, money)),
+        ("cost per year", one.cost_per_year, two.cost_per_year, lambda v: units.show(v, units.MONEY, money)),
         ("IT power", one.it_power_kw, two.it_power_kw, lambda v: units.show(v, units.POWER)),
     ]
     return [
@@ -320,19 +334,19 @@ def _numbers(base: Plan, best: Plan) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
+def simulation_section(analyses: Analyses, source: str) -> Section:
     """The plan played event by event, beside the exact model."""
     result = analyses.simulation.result
     if result is None:
         missing = _missing("The simulation", analyses.simulation, _simulate(source))
         return Section("simulation", "Simulated quarters", "The plan was not simulated", missing=(missing,))
-    picture = drawn.quarter_picture(plan, result)
+    picture = drawn.quarter_picture(result)
     given = analyses.simulation.given
     says = [" ".join(line.split()) for line in headline(result, "")[2:]]
     return Section(
         "simulation",
         "Simulated quarters",
-        findings.simulation_finding(result, plan.evaluation),
+        findings.simulation_finding(result),
         sentences=(
             findings.agreement_words(result),
             "The simulator plays the plan event by event and shares no formula with the exact model. A quarter is "
@@ -351,5 +365,6 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
 
 
 def _simulate(source: str) -> str:
-    folder = source.rpartition("/")[0]
-    return f"spareopt simulate {source} --plan {folder}/plan.json -o simulation"
+    (file,) = shlex.split(source)
+    plan = shlex.quote(f"{file.rpartition('/')[0]}/plan.json")
+    return f"spareopt simulate {source} --plan {plan} -o simulation"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from spareopt.binding import Binds
 from spareopt.efficient import Frontier
 from spareopt.exposure import Tornado
 from spareopt.instance import Instance
@@ -16,6 +17,7 @@ from spareopt.plan import Plan
 from spareopt.reports.analyses import InScenario
 from spareopt.reports.parts import Picture
 from spareopt.simulation.result import Simulation
+from spareopt.wording import objective_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,13 +48,13 @@ def losses_picture(plan: Plan) -> Picture:
     return Picture("losses", alt, _figure(draw), plan.evaluation.losses_table())
 
 
-def limits_picture(plan: Plan) -> Picture:
-    """How much of each limit the plan uses."""
+def limits_picture(plan: Plan, binds: Sequence[Binds]) -> Picture:
+    """How much of each limit the plan uses, and which of them bind, where that is known."""
 
     def draw() -> Axes:
         from spareopt.drawings.limits import use  # noqa: PLC0415
 
-        return use(plan.evaluation)
+        return use(plan.evaluation, binds=binds)
 
     alt = "A bar for each limit: how much of it the plan uses"
     return Picture("limits", alt, _figure(draw), plan.evaluation.limits_table())
@@ -148,23 +150,26 @@ def tornado_picture(result: Tornado) -> Picture:
 
 def scenarios_picture(plan: Plan, nominal: float, rows: Sequence[InScenario]) -> Picture:
     """The objective of each scenario beside the nominal one."""
-    told: list[tuple[str, float | None, str, str]] = [("nominal", nominal, plan.certificate.unit, "proven")]
+    c, money = plan.certificate, plan.evaluation.currency
+    told: list[tuple[str, float | None, str, str]] = [("nominal", nominal, c.unit, "proven")]
+    words = [objective_number(c.objective, nominal, money)]
     for row in rows:
         best = None if row.answer.plan is None else row.answer.plan.certificate
-        unit = plan.certificate.unit if best is None else best.unit
+        unit = c.unit if best is None else best.unit
         told.append((row.name, None if best is None else best.value, unit, row.answer.status))
+        words.append("" if best is None else objective_number(best.objective, best.value, money))
 
     def draw() -> Axes:
         from spareopt.drawings.scenarios import Row, bars  # noqa: PLC0415
 
-        return bars([Row(*row) for row in told], objective=plan.certificate.objective)
+        return bars([Row(*row, text) for row, text in zip(told, words, strict=True)], objective=c.objective)
 
     alt = "A bar for the best objective in each scenario beside the nominal one"
     columns = ["scenario", "objective", "unit", "status"]
     return Picture("scenarios", alt, _figure(draw), pd.DataFrame(told, columns=columns))
 
 
-def quarter_picture(plan: Plan, simulation: Simulation) -> Picture | None:
+def quarter_picture(simulation: Simulation) -> Picture | None:
     """The simulated quarter as a fan; None where the simulation holds no course of one."""
     course = simulation.quarter_course
     if not course:
@@ -173,7 +178,7 @@ def quarter_picture(plan: Plan, simulation: Simulation) -> Picture | None:
     def draw() -> Axes:
         from spareopt.drawings.quarter import fan  # noqa: PLC0415
 
-        return fan(simulation, plan.evaluation)
+        return fan(simulation)
 
     alt = "The mean goodput so far over the days of a quarter: the bands that most simulated quarters lie in"
     return Picture("quarter", alt, _figure(draw), pd.DataFrame([dict(point) for point in course]))

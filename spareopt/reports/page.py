@@ -13,12 +13,15 @@ from markupsafe import Markup
 from spareopt.reports.parts import Cell, Section, Table
 
 TEMPLATES = "templates"
-HALF_A_SHEET, HALF_A_SCREEN = 70, 105
+HALF_A_SHEET, HALF_A_SCREEN = 70, 95
 """Letters of a table's row that fit beside a picture on paper, and on a wide screen."""
+MOST_TOGETHER = 16
+"""Rows of a table that stay on one sheet."""
 _UNIT = re.compile(
     r"(?<=\d) (?=(?:%|points|[kMG]?[$€£¥]|[kMG]?Wh?|[tdhs]|min|kg|GPUs?|years?)(?![\w-]))|(?<=[±≈≤≥−]) (?=\d)"
+    r"|(?<=\S) (?=\*$)"
 )
-"""A space between a number and its unit, or a sign and its number."""
+"""A space between a number and its unit, a sign and its number, or a word and its mark."""
 
 
 def page_of(
@@ -52,7 +55,7 @@ def _environment() -> Environment:
     )
     environment.filters["alignment"] = _alignment
     environment.filters["is_cell"] = lambda cell: isinstance(cell, Cell)
-    environment.filters["wide"] = _wide
+    environment.filters["shape"] = _shape
     environment.filters["layout"] = _layout
     environment.filters["joined"] = _joined
     return environment
@@ -73,9 +76,12 @@ def _layout(section: Section) -> str:
     return " paired narrow" if widest <= HALF_A_SHEET else " paired" if widest <= HALF_A_SCREEN else ""
 
 
-def _wide(table: Table) -> bool:
-    """Whether a table needs the whole width of the page."""
-    return _width(table) > HALF_A_SHEET
+def _shape(table: Table) -> str:
+    """The classes of a table: wide where it needs the whole width of the page, long where it may break over two, texts
+    where it holds nothing else, so that lines may break anywhere."""
+    texts = len(table.left) == len(table.headers)
+    classes = {"wide": _width(table) > HALF_A_SHEET, "long": len(table.rows) > MOST_TOGETHER, "texts": texts}
+    return "".join(f" {name}" for name, holds in classes.items() if holds)
 
 
 def _width(table: Table) -> int:

@@ -123,4 +123,5 @@ def from_frame(frame: pd.DataFrame, caption: str, shown: Mapping[str, tuple[str,
 
 
 def _text(cell: object) -> str:
-    return re.sub(r"\s+", " ", str(cell)).strip()
+    """A cell on one line, with a minus sign where a number has a hyphen."""
+    return re.sub(r"^-(?=\d)", "−", re.sub(r"\s+", " ", str(cell)).strip())

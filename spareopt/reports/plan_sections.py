@@ -59,7 +59,7 @@ def _headline_numbers(e: Evaluation) -> list[tuple[str, str]]:
         ("CETT, useful share of GPU-hours", percent(e.cett)),
         ("availability", percent(e.availability) if e.unavailability > 1e-4 else f"1 − {e.unavailability:.1e}"),
         ("interruptions a day", number_text(e.interruptions_per_day)),
-        ("GPUs, and at work", f"{e.gpus:,}, {e.working_gpus:,}"),
+        ("GPUs in all / at work", f"{e.gpus:,} / {e.working_gpus:,}"),
     ]
     money = e.currency
     if e.capital is not None:
@@ -130,7 +130,7 @@ def proof_section(plan: Plan) -> Section:
     if c.status == PROVEN:
         which = "" if c.among == "all plans" else " that builds all zones of a class alike"
         sentences.append(
-            f"The optimiser holds the plan's exact score against a bound that no plan of this instance{which} can "
+            f"The optimiser holds the plan's {c.model} score against a bound that no plan of this instance{which} can "
             "pass, whatever it decides. What lies between the two is all that a longer search could gain."
         )
     else:

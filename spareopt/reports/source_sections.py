@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable
-from itertools import groupby
 
 from spareopt.instance import Instance
-from spareopt.plan import Plan
+from spareopt.plan import PROVEN, Plan
 from spareopt.reports import findings
 from spareopt.reports.parts import Missing, Section, Table
 from spareopt.reports.sources import Source, solve_again, solve_options
@@ -57,10 +58,27 @@ def assumptions_section(plan: Plan, instance: Instance, source: Source) -> Secti
     )
 
 
+_NAMED = re.compile(r"^(\S.{0,30}?)\s{2,}(?=\S)")
+"""The name of an item of a list, and the spaces after it."""
+
+
 def _paragraphs(lines: Iterable[str]) -> list[str]:
-    """Lines of text, those between empty ones together."""
-    blocks = (" ".join(part) for empty, part in groupby(lines, key=lambda line: not line.strip()) if not empty)
-    return [" ".join(block.split()) for block in blocks]
+    """Lines of text, those between empty ones together, but each item of an indented list by itself.
+
+    An item goes on in lines that are indented further.
+    """
+    found: list[str] = []
+    begins, indent = True, 0
+    for line in lines:
+        text, deep = line.strip(), len(line) - len(line.lstrip())
+        if not text:
+            begins = True
+        elif begins or (deep and (not indent or deep <= indent)):
+            found.append(_NAMED.sub(r"\1: ", text) if deep else text)
+            begins, indent = False, deep
+        else:
+            found[-1] += f" {text}"
+    return [" ".join(text.split()) for text in found]
 
 
 def _note(note: str) -> str:
@@ -75,7 +93,8 @@ def _value(row: InputRow) -> str:
         if isinstance(row.value, int)
         else row.value
     )
-    return f"{value} {row.unit}".strip()
+    unit = "years" if row.unit == "year" and row.value != 1 else row.unit
+    return f"{value} {unit}".strip()
 
 
 def _change(text: str) -> tuple[str, str]:
@@ -95,17 +114,21 @@ def provenance_section(plan: Plan, source: Source, folder: str, files: tuple[tup
         *((name.replace("_", " "), str(value)) for name, value in p.options.items() if value not in (None, False)),
         *((f"version of {name}", text) for name, text in p.versions.items()),
     ]
-    commands = [" ".join(["spareopt solve", f"{folder}/instance.json", *solve_options(plan), "-o my-plan"])]
+    commands = [shlex.join(["spareopt", "solve", f"{folder}/instance.json", *solve_options(plan), "-o", "my-plan"])]
     if source.name is not None:
         commands.append(solve_again(plan, source.name, "my-plan"))
-    commands.append("spareopt report my-plan" + ("" if source.name is None else f" --instance {source.name}"))
+    told = [] if source.name is None else ["--instance", source.name]
+    commands.append(shlex.join(["spareopt", "report", "my-plan", *told]))
     return Section(
         "provenance",
         "Provenance",
         findings.provenance_finding(plan),
         sentences=(
             "The same instance, options, seed and versions make the same plan again, and the same plan the same "
-            "report, byte for byte.",
+            "report, byte for byte."
+            if plan.certificate.status == PROVEN
+            else f"The search ended by the clock or by hand ({plan.certificate.status}), so that solving again may end "
+            "at another plan. The same plan makes the same report, byte for byte.",
         ),
         tables=(Table("What the plan was made from", ("", "value"), tuple(rows), TEXTS),),
         commands=tuple(commands),
