@@ -59,7 +59,8 @@ pre.typed {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 .refused {{ color: #9a3412; }}
 :host(.stale) {{ opacity: 0.4; filter: grayscale(1); }}
 tbody th {{ min-width: 7em; }}
-table.kept td, table.kept th {{ white-space: nowrap; }}
+table.kept thead th {{ white-space: nowrap; }}
+table.kept td:not(.n) {{ white-space: normal; min-width: 6.5em; }}
 table.kept tbody th {{ white-space: normal; min-width: 11em; }}
 summary {{ cursor: pointer; font-weight: 600; }}
 .now {{ color: #4b5563; font-size: 12.5px; }}
