@@ -59,9 +59,9 @@ pre.typed {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 .refused {{ color: #9a3412; }}
 :host(.stale) {{ opacity: 0.4; filter: grayscale(1); }}
 tbody th {{ min-width: 7em; }}
-table.kept thead th {{ white-space: nowrap; }}
-table.kept td:not(.n) {{ white-space: normal; min-width: 6.5em; }}
-table.kept tbody th {{ white-space: normal; min-width: 11em; }}
+table.kept .n {{ white-space: normal; }}
+table.kept tbody th {{ min-width: 11em; }}
+table.kept :is(td, thead th) {{ padding-right: 0.7rem; }}
 summary {{ cursor: pointer; font-weight: 600; }}
 .now {{ color: #4b5563; font-size: 12.5px; }}
 """
