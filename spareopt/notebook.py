@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
-from html import escape
+from html import escape, unescape
 from math import isnan
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 20
 BOX = "max-width:60em;font-size:90%;line-height:1.35"
+HEADING = "font-weight:bold;margin-top:6px"
 CELL = "padding:1px 10px 1px 0;vertical-align:top;border:none;background:none"
 ALARM = "background:#fde2d4;color:#7a2400;border-left:4px solid #D55E00;padding:4px 8px;font-weight:bold"
 
@@ -160,6 +162,13 @@ def html_of(result: Any) -> str:
     return HTML[type(result).__name__](result)
 
 
+def short_of(result: Any) -> str:
+    """A result in a few lines of text, as ``print`` shows it: what its HTML begins with."""
+    above = re.split(rf'<table|<div style="{re.escape(HEADING)}"', html_of(result), maxsplit=1)[0]
+    lines = (re.sub(r"<[^>]*>", "", part) for part in above.split("</div>"))
+    return "\n".join(unescape(line) for line in lines if line)
+
+
 def _decisions(plan: Plan) -> list[str]:
     header, rows = decision_rows(plan.decisions, plan.evaluation)
     told = _paragraph(capitalised(recovery_text(plan.decisions, plan.evaluation)) + ".")
@@ -246,7 +255,7 @@ def _number(cell: str) -> bool:
 
 
 def _heading(text: str) -> str:
-    return f'<div style="font-weight:bold;margin-top:6px">{escape(text)}</div>'
+    return f'<div style="{HEADING}">{escape(text)}</div>'
 
 
 def _strong(text: str) -> str:

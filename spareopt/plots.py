@@ -26,8 +26,15 @@ if TYPE_CHECKING:
     from spareopt.sweep_result import Sweep
 
 
+class _Named:
+    """Pictures that say in short which there are."""
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}: {', '.join(name for name in vars(type(self)) if not name.startswith('_'))}"
+
+
 @dataclass(frozen=True)
-class EvaluationPlots:
+class EvaluationPlots(_Named):
     """Pictures of an evaluation."""
 
     _evaluation: Evaluation
@@ -46,7 +53,7 @@ class EvaluationPlots:
 
 
 @dataclass(frozen=True)
-class PlanPlots:
+class PlanPlots(_Named):
     """Pictures of a plan; some need the instance that it was made from."""
 
     _plan: Plan
@@ -79,7 +86,7 @@ class PlanPlots:
 
 
 @dataclass(frozen=True)
-class FrontierPlots:
+class FrontierPlots(_Named):
     """The picture of an efficient frontier."""
 
     _frontier: Frontier
@@ -92,7 +99,7 @@ class FrontierPlots:
 
 
 @dataclass(frozen=True)
-class TornadoPlots:
+class TornadoPlots(_Named):
     """The picture of a tornado."""
 
     _tornado: Tornado
@@ -105,7 +112,7 @@ class TornadoPlots:
 
 
 @dataclass(frozen=True)
-class MarginalPlots:
+class MarginalPlots(_Named):
     """The picture of marginal values."""
 
     _values: MarginalValues
@@ -118,7 +125,7 @@ class MarginalPlots:
 
 
 @dataclass(frozen=True)
-class NearPlots:
+class NearPlots(_Named):
     """Pictures of the plans that are nearly as good as the best."""
 
     _near: NearOptimal
@@ -137,7 +144,7 @@ class NearPlots:
 
 
 @dataclass(frozen=True)
-class SimulationPlots:
+class SimulationPlots(_Named):
     """Pictures of a simulation."""
 
     _simulation: Simulation
@@ -154,7 +161,7 @@ class SimulationPlots:
 
 
 @dataclass(frozen=True)
-class SweepPlots:
+class SweepPlots(_Named):
     """Pictures of a sweep."""
 
     _sweep: Sweep

@@ -27,16 +27,18 @@ def read_instance(
     source: str | Path | Mapping[str, Any],
     *,
     overlays: Iterable[str | Path | Overlay] = (),
-    scenarios: Iterable[str] = (),
+    scenarios: str | Iterable[str] = (),
     overrides: Mapping[str, Any] | None = None,
 ) -> Instance:
     """Read, override and check an instance.
 
     ``source`` is a shipped name (see ``spareopt instances``), a path, or plain data.  The overlays (files, or as read)
-    are applied first, in order, then the scenarios named, then ``overrides`` (dotted path: value).  Raises InputError
-    with every fault found, among them what of an overlay would have no effect: what a later change replaces, and
-    designs that no zone may take.
+    are applied first, in order, then the scenarios named (one, or several), then ``overrides`` (dotted path: value).
+    Raises InputError with every fault found, among them what of an overlay would have no effect: what a later change
+    replaces, and designs that no zone may take.
     """
+    if isinstance(scenarios, str):
+        scenarios = (scenarios,)
     return _read(source, overlays, tuple(scenarios), dict(overrides or {}))
 
 
@@ -120,6 +122,9 @@ def _build(
     *,
     effective: bool = True,
 ) -> Instance:
+    if "designs" not in data and ("checkpoint_plan" in data or "decisions" in data):
+        message = f"is a plan; expected an instance. To score the plan: spareopt evaluate INSTANCE --plan {label}"
+        raise InputError(label, [Fault("", message)])
     version = data.get("schema_version")
     if type(version) is not int or version != SCHEMA_VERSION:
         found = "is missing" if version is None else f"is {version!r}"

@@ -25,6 +25,10 @@ class Frozen(BaseModel):
 
     model_config = ConfigDict(frozen=True, json_schema_serialization_defaults_required=True)  # all is always written
 
+    def __str__(self) -> str:
+        """What it says in short, where it shows itself; its fields are what ``repr`` is for."""
+        return self._short() if isinstance(self, Shown) else super().__str__()
+
 
 class Result(Frozen):
     """A result as a whole: the same bytes for the same input, versions and seed."""
@@ -41,6 +45,10 @@ class Shown:
     def plot(self) -> Any:
         """Its pictures as methods that return matplotlib axes."""
         return import_module("spareopt.plots").plots_of(self)
+
+    def _short(self) -> str:
+        text: str = import_module("spareopt.notebook").short_of(self)
+        return text
 
     def _repr_html_(self) -> str:
         text: str = import_module("spareopt.notebook").html_of(self)

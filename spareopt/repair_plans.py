@@ -86,7 +86,10 @@ class RepairPlan(Record):
         if self.crews is None and self.crew_cost > 0:
             raise ValueError("crew_cost: needs a number of crews; ample crews are priced in yearly_cost")
         if self.shared_by == "site" and self.crews is None and self.shelf is None:
-            raise ValueError("shared_by: nothing is shared; state crews or shelf")
+            raise ValueError(
+                "shared_by: nothing is shared; state crews or shelf. A yearly_cost is of each zone that takes the "
+                "plan: for a price of the whole site leave shared_by out, and state the price over the number of zones"
+            )
         if self.start_at is not None and self.window is not None:
             raise ValueError("window: expected start_at or window, not both")
         if self.deferred and (self.crews is not None or self.shelf is not None):

@@ -596,3 +596,20 @@ def test_explore_says_what_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert "can't be had" in refused("--port", str(taken.getsockname()[1]))
     monkeypatch.setattr(cli_explore, "find_spec", lambda _: None)
     assert "pip install 'spareopt[explore]'" in refused()
+
+
+def test_levers_of_two_ends_are_told_apart() -> None:
+    """Proves that the fewest and the most working GPUs are called just that, and other caps say how they are meant."""
+    titles = [lever.title for lever in levers_of(spareopt.read_instance("academic-1k"), None)]
+    assert "fewest working GPUs" in titles
+    assert "yearly cost, at most" in titles
+    assert len(titles) == len(set(titles))
+
+
+def test_ticks_of_costs_alike_are_told_apart() -> None:
+    """Proves that an axis of costs 0.03 M$ apart has as many decimals as tell two of its ticks apart."""
+    pytest.importorskip("bokeh")
+    from spareopt.exploring.picture import _dots  # noqa: PLC0415 - bokeh is optional
+
+    drawn = _dots("cost", [("as it stands", 27.61, 27.61), ("kept", 27.64, 27.64)], "#000000", 2)
+    assert drawn.xaxis.formatter.format == "0,0.[000]"

@@ -110,12 +110,26 @@ def test_plans_nearly_as_good_are_listed(instance: Instance) -> None:
     assert isinstance(found.plot.ladder(), Axes) and isinstance(found.plot.grid(), Axes)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_result_prints_itself_in_short(kind: str) -> None:
+    """Proves that print says what a result's HTML begins with, in a few lines without markup, and repr says all."""
+    result = result_of(kind)
+    text = str(result)
+    assert text
+    assert len(text.splitlines()) <= 4
+    assert parsed(result._repr_html_()).startswith(text.splitlines()[0])
+    assert repr(result).startswith(type(result).__name__ + "(")
+    plots = type(result.plot)
+    assert str(result.plot) == f"{plots.__name__}: {', '.join(n for n in vars(plots) if not n.startswith('_'))}"
+
+
 def test_hostile_names_are_escaped() -> None:
     """Proves that texts of an instance can't become HTML."""
     plan = result_of("plan")
     hostile = "<script>alert(1)</script>"
     made = plan.provenance.model_copy(update={"instance": hostile, "applied": (f"limits.capital = {hostile}",)})
     html = plan.model_copy(update={"provenance": made})._repr_html_()
+    assert str(plan.model_copy(update={"provenance": made})).startswith(f"{hostile}: goodput")
     assert "<script" not in html and "&lt;script&gt;alert(1)" in html and hostile in parsed(html)
 
 

@@ -313,6 +313,20 @@ def test_new_instance_leaves_out_what_is_the_shipped_case_alone(name: str, tmp_p
         assert row in rows or row.startswith(("name:", "description:"))
 
 
+def test_one_scenario_may_be_named_alone() -> None:
+    """Proves that a name given as it is means that scenario, not its letters."""
+    assert read_instance("academic-1k", scenarios="half-mtbf") == read_instance("academic-1k", scenarios=["half-mtbf"])
+    assert read_instance("academic-1k", scenarios="half-mtbf").applied != ()
+
+
+@pytest.mark.parametrize("text", ["zones: [{zone: hall}]\ncheckpoint_plan: x\n", "schema_version: 1\ndecisions: {}\n"])
+def test_a_plan_is_told_from_an_instance(text: str, tmp_path: Path) -> None:
+    """Proves that a plan given for an instance is named as one, with the command that takes it."""
+    (tmp_path / "own.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"is a plan; expected an instance.*evaluate INSTANCE --plan"):
+        read_instance(tmp_path / "own.yaml")
+
+
 def test_every_field_has_its_line() -> None:
     """Reading a file notes the line of every field, which is where its text stands."""
     data, lines = load_yaml(instances.path("academic-1k"), "academic-1k")

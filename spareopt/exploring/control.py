@@ -17,7 +17,7 @@ class Control:
 
     def __init__(self, lever: Lever, moved: Callable[[], None]) -> None:
         self.lever, self._moved, self._quiet = lever, moved, False
-        name = f"{lever.name}, {lever.sense}"
+        name = f"{lever.name}, {lever.sense}" if lever.multiple else lever.title
         self.held = pn.widgets.Checkbox(name=name, value=lever.stated is not None, stylesheets=[WIDGET])
         self.slider = pn.widgets.IntSlider(
             name=name, start=0, end=max(1, len(lever.stops) - 1), value=lever.nearest(lever.stated), show_value=False,
@@ -37,7 +37,7 @@ class Control:
             title: Any = self.held
         else:
             now = "" if not lever.now else f" <span class='now'>as stated: {escape(_shortened(lever.now))}</span>"
-            text = f"{lever.name}{'' if lever.multiple else f', {lever.sense}'}{now}"
+            text = f"{lever.title}{now}"
             title = pn.pane.HTML(f"<div>{text}</div>", margin=(0, 0, 0, 10), stylesheets=[PARTS])
         return pn.Column(
             title,

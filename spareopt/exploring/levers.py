@@ -87,6 +87,11 @@ class Lever:
         return self.paths[0]
 
     @property
+    def title(self) -> str:
+        """What it is called beside its slider: its name and how its value is meant, unless the name says so."""
+        return self.name if self.multiple or self.name in NAMES.values() else f"{self.name}, {self.sense}"
+
+    @property
     def multiple(self) -> bool:
         """Whether it takes multiples of what stands there."""
         return self.sense == "times"

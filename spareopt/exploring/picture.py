@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, floor, log10
 
 from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Span
 from bokeh.plotting import figure
@@ -18,6 +18,7 @@ from spareopt.wording import signed_percent
 ROW, AROUND = 34, 70
 """Pixels for each what-if, and around them all."""
 LETTERS = 26
+MOST_DIGITS = 8
 MARGIN = 0.15
 MILLION = 1e6
 COST_AXIS = "cost per year, capital included (M{})"
@@ -79,7 +80,8 @@ def _dots(axis: str, points: Sequence[tuple[str, float, float]], colour: str, di
     result.add_layout(Span(location=points[0][1], dimension="height", line_dash="dashed", line_color=GREY))
     result.add_tools(HoverTool(renderers=[dots], tooltips=[("", "@name: @text")]))
     result.xaxis.axis_label = axis
-    result.xaxis.formatter = NumeralTickFormatter(format="0,0.[0000]")
+    told = max(0, min(MOST_DIGITS, 1 - floor(log10(span / 2))))  # as many as tell two of its ticks apart
+    result.xaxis.formatter = NumeralTickFormatter(format=f"0,0.[{'0' * told}]" if told else "0,0")
     result.xaxis.ticker.desired_num_ticks = 3
     result.ygrid.visible = False
     return result

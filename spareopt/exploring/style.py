@@ -59,8 +59,9 @@ pre.typed {{ white-space: pre-wrap; overflow-wrap: anywhere; }}
 .refused {{ color: #9a3412; }}
 :host(.stale) {{ opacity: 0.4; filter: grayscale(1); }}
 tbody th {{ min-width: 7em; }}
-table.kept td, table.kept th {{ white-space: nowrap; }}
-table.kept tbody th {{ white-space: normal; min-width: 11em; }}
+table.kept .n {{ white-space: normal; }}
+table.kept tbody th {{ min-width: 11em; }}
+table.kept :is(td, thead th) {{ padding-right: 0.7rem; }}
 summary {{ cursor: pointer; font-weight: 600; }}
 .now {{ color: #4b5563; font-size: 12.5px; }}
 """
