@@ -41,6 +41,8 @@ def answer_sentences(plan: Plan, decisions_at: str, method_at: str) -> list[str]
     sure = f"{proof}: it has {value}, and {claim_text(c, e.currency)} (gap {gap_text(c.gap)})."
     told = [built, gives, " ".join([sure, *doubt(c.status, c.gap, c.among)])]
     told += [applied_text(plan.provenance.applied)] if plan.provenance.applied else []
+    if c.model == "first-order":
+        told.append(f"All of it is by the published first-order model, not the exact one: {method_at}.")
     if any("approximation" in method for method in e.method.values()):
         told.append(f"Some of it is approximated: {method_at}.")
     return told

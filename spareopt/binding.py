@@ -78,6 +78,15 @@ def without_limit(instance: Instance, limit: str) -> Instance | None:
     return None if cap is None else without(instance, cap)
 
 
+def status_of(row: Binds, limit: LimitSlack) -> Binding:
+    """How a limit that was found to bind (or not) for one plan does so for another one with this slack."""
+    return _how(limit) if row.status.startswith("binds") else row.status
+
+
+def _how(limit: LimitSlack) -> Binding:
+    return "binds" if abs(limit.slack) <= TOUCHED * abs(limit.bound) else "binds through whole units"
+
+
 def _binds(
     instance: Instance,
     plan: Plan,
@@ -112,10 +121,9 @@ def _binds(
     broken = own is not None and own.violated
     # a better plan that meets the limit says nothing of it: the plan given was not the optimum to the last digit
     gains = better and broken
-    touched = abs(limit.slack) <= TOUCHED * abs(limit.bound)
     status: Binding = "does not bind"
     if gains:
-        status = "binds" if touched else "binds through whole units"
+        status = _how(limit)
     elif there.status != PROVEN:
         status = "not known"
     value = there.value if gains else here.value

@@ -270,14 +270,16 @@ def neighbours(*, given: str, instance: Instance, plan_source: str, model: Any, 
 def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -> None:
     """Check instance files, their scenarios and intervals too, and report all faults at once with line and field."""
     from spareopt.intervals import check_intervals  # noqa: PLC0415
-    from spareopt.reading import check_scenarios, read_instance  # noqa: PLC0415
+    from spareopt.reading import check_scenarios, read_instance, scenarios_without_effect  # noqa: PLC0415
 
     results: list[dict[str, Any]] = []
     for file in files:
         faults: list[Fault] = []
+        idle: tuple[str, ...] = ()
         try:
             read_instance(file, overlays=overlays)
             faults = check_scenarios(file, overlays) + check_intervals(file, overlays)
+            idle = () if faults else scenarios_without_effect(file, overlays)
         except InputError as error:
             faults = [
                 replace(fault, file=fault.file or error.source) if error.source in overlays else fault
@@ -288,10 +290,13 @@ def validate(files: tuple[str, ...], overlays: tuple[str, ...], as_json: bool) -
                 "file": file,
                 "valid": not faults,
                 "faults": [fault_record(fault) for fault in faults],
+                "without_effect": list(idle),
             }
         )
         if not as_json:
             click.echo(f"{file}: valid" if not faults else str(InputError(file or "''", faults)), err=bool(faults))
+            for name in idle:
+                click.echo(f"  scenarios.{name}: changes nothing; what it states is what the instance has", err=True)
     if as_json:
         emit(results)
     if not all(result["valid"] for result in results):
@@ -365,13 +370,18 @@ def instances(as_json: bool) -> None:
     metavar="NAME",
     help="The shipped instance to start from.",
 )
-def new(file: str, source: str) -> None:
-    """Write a new instance FILE, a commented copy of a shipped one, to be edited."""
-    from spareopt.reading import new_instance  # noqa: PLC0415
+@click.option("--everything", is_flag=True, help="Keep its notes and all of its scenarios.")
+def new(file: str, source: str, everything: bool) -> None:
+    """Write a new instance FILE, a commented copy of a shipped one, to be edited.
 
-    new_instance(file, source)
+    Notes, and scenarios that hold for the shipped figures only, are left out; such as half the MTBF stay.
+    """
+    from spareopt.starting import new_instance  # noqa: PLC0415
+
+    new_instance(file, source, everything=everything)
+    what = "with all figures, notes and scenarios" if everything else "with the figures"
     click.echo(
-        f"Wrote {file} with all figures, notes and scenarios of {source}: replace them by your own, then: "
+        f"Wrote {file} {what} of {source}: replace them by your own, then: "
         f"spareopt validate {file} && spareopt solve {file}"
     )
 

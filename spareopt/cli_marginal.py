@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.command()
 @instance_options
 @click.option(
-    "--limit-step", default="1%", show_default=True, metavar="SHARE", help="Step of each limit, as a share of it."
+    "--limit-step",
+    default="1%",
+    show_default=True,
+    metavar="STEP",
+    help='Step of each limit, as a share of it; or an amount such as "10 M$" for those of its kind, the others by 1%.',
 )
 @click.option(
     "--input-step",
@@ -53,14 +57,22 @@ def marginal(
 ) -> None:
     """Show what one step more of each limit of INSTANCE, or a better MTBF, repair or restart, is worth."""
     from spareopt import curve_store, curve_text  # noqa: PLC0415
-    from spareopt.marginal import marginal_values  # noqa: PLC0415
+    from spareopt.marginal import LIMIT_SHARE, marginal_values  # noqa: PLC0415
     from spareopt.progress import SolvesLine  # noqa: PLC0415
 
-    limit_share, input_share = read_share("--limit-step", limit_step), read_share("--input-step", input_step)
+    input_share = read_share("--input-step", input_step)
+    amount = None if _is_share(limit_step) else limit_step
+    limit_share = LIMIT_SHARE if amount else read_share("--limit-step", limit_step)
     same = " --alike" if alike else ""
     with SolvesLine() as line:
         result = marginal_values(
-            instance, limit_share=limit_share, input_share=input_share, alike=alike, on_count=line.show, **options
+            instance,
+            limit_share=limit_share,
+            limit_step=amount,
+            input_share=input_share,
+            alike=alike,
+            on_count=line.show,
+            **options,
         )
     finish(
         result,
@@ -71,3 +83,14 @@ def marginal(
         write=lambda folder: curve_store.write_curve(result, instance, folder, {"total": line.elapsed()}),
         code=proof_code(curve_store.curve_status(result)),
     )
+
+
+def _is_share(text: str) -> bool:
+    """Whether a step is meant as a share: a number, with or without %."""
+    from spareopt.units import parse_share  # noqa: PLC0415
+
+    try:
+        parse_share(text)
+    except ValueError:
+        return False
+    return True

@@ -128,24 +128,32 @@ def what_next(written: Written, run: str, results: tuple[str, ...] = (), target:
 
 def _plan_of(run: str) -> tuple[Plan, Instance]:
     """The plan of a folder.  Raises InputError, which says what another kind of folder is and what to do with it."""
-    from spareopt.manifest import MANIFEST, read_manifest  # noqa: PLC0415
-    from spareopt.store import read_solved  # noqa: PLC0415
+    from spareopt.manifest import MANIFEST, changed_files, read_manifest  # noqa: PLC0415
+    from spareopt.store import PLAN, read_solved  # noqa: PLC0415
     from spareopt.wording import counted  # noqa: PLC0415
 
+    if not run.strip():
+        raise InputError("''", [Fault("", "expected the name of a plan folder")])
     try:
         manifest = read_manifest(run) if (Path(run) / MANIFEST).is_file() else None
     except (InputError, OSError, ValueError):
         manifest = None
     if manifest is not None and manifest.result is None:
-        message = f"holds no plan: {manifest.instance} is infeasible; try: spareopt explain {run}/instance.json"
+        file = shlex.quote(f"{run}/instance.json")
+        message = f"holds no plan: {manifest.instance} is infeasible; try: spareopt explain {file}"
         raise InputError(run, [Fault("", message)])
     if manifest is not None and manifest.kind != "solve":
-        advice = NEXT.get(manifest.kind, OTHERWISE).format(folder=run)
+        advice = NEXT.get(manifest.kind, OTHERWISE).format(folder=shlex.quote(run))
         raise InputError(run, [Fault("", f"was written by spareopt {manifest.kind}, which is no plan; {advice}")])
     if manifest is None and (inside := _runs_in(run)):
         message = f"holds {counted(len(inside), 'run')}; name one of them, such as {run.rstrip('/')}/{inside[0]}"
         raise InputError(run, [Fault("", message)])
-    return read_solved(run)
+    solved = read_solved(run)
+    changed = changed_files(run, manifest) if manifest is not None else {}
+    if PLAN in changed:
+        message = f"{PLAN} is not as it was written; solve the instance again into a new folder"
+        raise InputError(run, [Fault("", message)])
+    return solved
 
 
 def _runs_in(folder: str) -> list[str]:

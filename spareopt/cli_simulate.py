@@ -75,7 +75,8 @@ if TYPE_CHECKING:
     "--target",
     default=None,
     metavar="GPU-HOURS",
-    help='Useful GPU-hours of a quarter, such as "120 M" or 1.2e8: with what confidence they are reached.',
+    help='Useful GPU-hours of a quarter, such as "120 M", or the GPUs they take, such as "2000 GPUs": with what '
+    "confidence they are reached.",
 )
 @processes_option("Replications played")
 @click.option("--until-job", is_flag=True, help="End each replication when the instance's job is done, and time it.")

@@ -16,6 +16,7 @@ from spareopt.score_text import limit_name
 from spareopt.wording import (
     WIDTH,
     applied_text,
+    capitalised,
     counted,
     maybe,
     number_text,
@@ -179,7 +180,8 @@ def marginal_table(result: MarginalValues) -> Table:
 
     for item in result.values:
         better = item.better
-        worth = None if better.per_unit is None or item.kind == "input" or not better.told else better.per_unit
+        no_worth = item.kind == "input" or not better.told or (better.change and better.in_whole_units)
+        worth = None if no_worth else better.per_unit
         unit = item.unit if item.kind != "input" else ""
         out.add_row(
             item.name,
@@ -206,15 +208,29 @@ def marginal_notes(result: MarginalValues) -> list[str]:
         notes.append("Changes are money saved per year at the same goodput target.")
     else:
         notes.append('Changes are in the objective; "saves" is money per year at today\'s goodput.')
-    if any(not step.told for item in result.values for step in (item.better, item.worse) if step):
-        notes.append("≈ 0: below what the proofs can tell; a smaller --gap may tell more.")
-    limits = [item for item in result.values if item.kind == "limit"]
-    if result.at_the_edge and any(not item.better.change for item in limits if item.better.change is not None):
+    limits = [item for item in result.values if item.kind == "limit" and item.better.change is not None]
+    for item in limits:
+        step = item.better
+        if step.told and step.change and step.in_whole_units and step.use_change is not None:
+            notes.append(
+                f"{capitalised(item.name)}: no value per unit, as plans move by whole racks and the like: with "
+                f"{_with_unit(step.amount, item.unit)} more of it the best plan uses "
+                f"{_with_unit(abs(step.use_change), item.unit)} {'more' if step.use_change >= 0 else 'less'}."
+            )
+    nothing = [item for item in limits if not item.better.change or not item.better.told]
+    ends = [*result.at_the_edge, *(f"{only}, the only number offered" for only in result.only_offered)]
+    if ends and nothing:
         notes.append(
-            f"The plan stands at the edge of the choices ({'; '.join(result.at_the_edge)}). Where one step more of a "
-            "limit is worth 0, that may be because the choices end there, not because the limit is worth nothing: "
-            "offer more, and ask again."
+            f"The plan stands at the edge of the choices ({'; '.join(ends)}). Where one step more of a limit is worth "
+            "nothing, that may be because the choices end there, not because the limit is worth nothing: offer more, "
+            "and ask again."
         )
+    untold = [(item, step) for item in result.values for step in (item.better, item.worse) if step and not step.told]
+    within = max((abs(end) for _, step in untold for end in (step.change_low, step.change_high) if end), default=0.0)
+    if within:
+        advice = "" if ends and all(item in nothing for item, _ in untold) else "; a smaller --gap may tell more"
+        tolerance = _change(certificate.objective, result.currency)(within).lstrip("+")
+        notes.append(f"≈ 0: within {tolerance} of nothing, below what the proofs can tell{advice}.")
     if result.interrupted:
         notes.append("Interrupted: the rest is missing.")
     return notes
@@ -236,8 +252,7 @@ def _told(step: MarginalStep, change: Callable[[float], str]) -> str:
     if step.change is None:
         return {"infeasible": "no plan", "no plan in time": "none in time"}.get(step.status, step.status)
     if not step.told:
-        assert step.change_low is not None and step.change_high is not None
-        return f"≈ 0 (within {change(max(-step.change_low, step.change_high)).lstrip('+')})"
+        return "≈ 0"
     return change(step.change) if step.change else "0"
 
 

@@ -75,12 +75,17 @@ class Curve:
         best = min((bound for asked, _, bound in self.facts if asked <= point.reach + slack), default=inf)
         if best == inf:
             return None
-        return max(0.0, best - point.worth) / abs(point.worth)
+        return _relative(max(0.0, best - point.worth), point.worth)
 
     def reach_within(self, point: Found) -> float | None:
         """How much further, relatively, a plan worth as much may reach; None where nothing is proven."""
         limits = [asked for asked, _, bound in self.facts if asked > point.reach and bound < point.worth]
-        return (min(limits) - point.reach) / abs(point.reach) if limits else None
+        return _relative(min(limits) - point.reach, point.reach) if limits else None
+
+
+def _relative(difference: float, value: float) -> float | None:
+    """A difference in shares of a value; None of a value of zero, such as the cost where all prices are zero."""
+    return difference / abs(value) if value else None if difference else 0.0
 
 
 def trace(curve: Curve, ask: Ask, points: int) -> bool:

@@ -10,6 +10,7 @@ import pandas as pd
 from spareopt import units
 from spareopt.asking import OnCount, ask_around
 from spareopt.decisions import at_the_edge
+from spareopt.errors import Fault, InputError
 from spareopt.instance import Instance
 from spareopt.overrides import OverrideError, fields_of
 from spareopt.plan import Certificate, Plan, Provenance, provenance_of
@@ -20,6 +21,7 @@ from spareopt.what_if import Answer, Changes, SolveOptions, what_ifs
 
 LIMIT_SHARE = 0.01  # a step of a limit, as a share of it
 INPUT_SHARE = 0.1  # a step of an input, as a share of it
+EVENLY = 0.8  # of a step that a plan uses at least, and over which it uses at most, for a value per unit to mean much
 MARGINAL_GAP = 1e-6  # of each solve, so that differences of optima are not noise
 METHOD = "finite difference between optima, by solving again; no dual price"
 BETTER_INPUTS: tuple[tuple[str, tuple[str, ...], bool], ...] = (
@@ -63,6 +65,13 @@ class MarginalStep(Frozen):
     """What the change is worth: saved at the same goodput; None where the objective does not price goodput."""
     plan_cost_change_per_year: float | None
     """How the optimal plan's own cost per year moves."""
+    use_change: float | None = None
+    """How much more of the limit the optimal plan uses, in the marginal value's unit; None for other than amounts."""
+
+    @property
+    def in_whole_units(self) -> bool:
+        """Whether the plan uses more of the limit than the step, or much less: it moves by whole racks, say."""
+        return self.use_change is not None and not EVENLY * self.amount <= self.use_change <= self.amount / EVENLY
 
 
 class MarginalValue(Frozen):
@@ -96,6 +105,8 @@ class MarginalValues(Result, Shown):
     """One for each limit, choice and input that was moved."""
     at_the_edge: tuple[str, ...] = ()
     """Decisions of that plan at an end of what the instance offers: more of a limit may be worth 0 for that alone."""
+    only_offered: tuple[str, ...] = ()
+    """Numbers of racks of which the instance offers no other: more of a limit buys none."""
     interrupted: bool
     """Whether Ctrl-C ended the run before all was asked."""
     provenance: Provenance
@@ -136,12 +147,15 @@ class _Step:
     amount: float
     better: Changes
     worse: Changes | None
+    limit: str = ""
+    size: float = 1.0  # of the unit, in that of the limit's slack
 
 
 def marginal_values(
     instance: Instance,
     *,
     limit_share: float = LIMIT_SHARE,
+    limit_step: str | None = None,
     input_share: float = INPUT_SHARE,
     gap: float = MARGINAL_GAP,
     time_limit: float | None = None,
@@ -152,16 +166,21 @@ def marginal_values(
 ) -> MarginalValues:
     """What one step more of each limit that the instance states, or of each input's quality, is worth.
 
-    Limits move by ``limit_share`` of themselves (whole units by one at least), MTBF, repair and restart times by
-    ``input_share``.  These are differences between optima, not dual prices: plans come in whole racks, so a step too
-    small for one is worth nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
+    Limits move by ``limit_share`` of themselves (whole units by one at least), those that are amounts of the same kind
+    as ``limit_step`` (such as "10 M$") by that instead; MTBF, repair and restart times by ``input_share``.  These are
+    differences between optima, not dual prices: plans come in whole racks, so a step too small for one is worth
+    nothing.  ``gap``, ``time_limit`` (of each solve, in seconds), ``seed``, ``model`` and
     ``alike`` (every plan builds all zones of a class alike) as in ``spareopt.solve``; ``on_count`` is told how many
     solves are done, and of how many.  Raises InputError, InfeasibleError, LimitError, StoppedError.
     """
     for name, share in (("limit_share", limit_share), ("input_share", input_share)):
         if not 0 < share < 1:
             raise ValueError(f"{name}: expected a share between 0 and 1, got {share}")
-    steps = [*_limit_steps(instance, limit_share), *_choice_steps(instance), *_input_steps(instance, input_share)]
+    steps = [
+        *_limit_steps(instance, limit_share, limit_step),
+        *_choice_steps(instance),
+        *_input_steps(instance, input_share),
+    ]
     asked: list[Changes] = [{}]
     for step in steps:
         asked += [step.better] if step.worse is None else [step.better, step.worse]
@@ -190,11 +209,13 @@ def marginal_values(
         cost_per_year=base.evaluation.cost_per_year,
         values=tuple(values),
         at_the_edge=tuple(at_the_edge(instance, base.decisions)),
+        only_offered=tuple(f"{zone.name}: racks {zone.racks[0]}" for zone in instance.zones if len(zone.racks) == 1),
         interrupted=len(got) < len(asked),
         provenance=provenance_of(
             instance,
             {
                 "limit_share": limit_share,
+                **({} if limit_step is None else {"limit_step": limit_step}),
                 "input_share": input_share,
                 "gap": gap,
                 "time_limit_s": time_limit,
@@ -206,8 +227,8 @@ def marginal_values(
     )
 
 
-def _limit_steps(instance: Instance, share: float) -> list[_Step]:
-    """A step for each limit stated, in the unit that planners think in."""
+def _limit_steps(instance: Instance, share: float, amount_text: str | None) -> list[_Step]:
+    """A step for each limit stated, in the unit that planners think in: by an amount of its kind, or else a share."""
     limits, money = instance.limits, instance.currency
     symbol = units.CURRENCIES[money]
     quantities: list[tuple[str, str, float | None, float, units.Kind, str]] = [
@@ -217,11 +238,15 @@ def _limit_steps(instance: Instance, share: float) -> list[_Step]:
         ("site power", "limits.site_power", limits.site_power, 1e3, units.POWER, "MW"),
         ("rack power", "power.rack_limit", instance.power.rack_limit, 1.0, units.POWER, "kW of each rack"),
     ]
-    steps = []
+    steps: list[_Step] = []
+    amounts = _amounts(amount_text, [kind for _, _, value, _, kind, _ in quantities if value], money)
     for name, path, value, size, kind, unit in quantities:
         if value:
-            up, down = (units.write(value * (1 + sign * share), kind, money) for sign in (1, -1))
-            steps.append(_Step(name, "limit", unit, share * value / size, {path: up}, {path: down}))
+            by = amounts.get(kind, share * value)
+            by = by if by < value else share * value  # of another size: the power of a site, not of a rack
+            more = {path: units.write(value + by, kind, money)}
+            less = {path: units.write(value - by, kind, money)}
+            steps.append(_Step(name, "limit", unit, by / size, more, less, path.removeprefix("limits."), size))
     counts = [
         ("rack positions", "limits.floor", limits.floor, "rack position", 1),
         ("crew seats", "limits.crews", limits.crews, "crew seat", 1),
@@ -247,6 +272,22 @@ def _limit_steps(instance: Instance, share: float) -> list[_Step]:
         unit = "baseline GPU less"
         steps.append(_Step("goodput target", "limit", unit, share * target, better, worse_target))
     return steps
+
+
+def _amounts(text: str | None, kinds: list[units.Kind], currency: str) -> dict[units.Kind, float]:
+    """A step typed as an amount, by its kind.  Raises InputError where no limit is an amount of that kind."""
+    for kind in kinds if text is not None else ():
+        try:
+            amount = units.parse(text, kind, currency)
+        except ValueError:
+            continue
+        if amount > 0:
+            return {kind: amount}
+    if text is None:
+        return {}
+    known = ", ".join(dict.fromkeys(f'{kind.name} such as "{kind.example}"' for kind in kinds))
+    expected = f", or {known}" if known else "; the instance limits no amount"
+    raise InputError("limit step", [Fault("", f"expected a share such as 1%{expected}, got {text!r}")])
 
 
 def _choice_steps(instance: Instance) -> list[_Step]:
@@ -318,6 +359,8 @@ def _compared(base: Plan, answer: Answer, step: _Step, changes: Changes, sign: i
         low, high = (max(low, 0.0), high) if sign > 0 else (low, min(high, 0.0))
         change = max(change, 0.0) if sign > 0 else min(change, 0.0)
     told = low > 0 or high < 0 or low == high == 0
+    before, after = ({slack.limit: slack.value for slack in p.evaluation.limits} for p in (base, plan))
+    known = step.limit in before and step.limit in after
     old_cost, new_cost = base.evaluation.cost_per_year, plan.evaluation.cost_per_year
     return MarginalStep(
         **nothing,
@@ -328,6 +371,7 @@ def _compared(base: Plan, answer: Answer, step: _Step, changes: Changes, sign: i
         per_unit=change / step.amount,
         money_per_year=_worth(old, base, change) if told else None,
         plan_cost_change_per_year=None if old_cost is None or new_cost is None else new_cost - old_cost,
+        use_change=(after[step.limit] - before[step.limit]) / step.size if known else None,
     )
 
 

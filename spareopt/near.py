@@ -18,7 +18,7 @@ from spareopt.decided import CHECKPOINT_PLAN, Value, in_plan, offered_values, va
 from spareopt.decisions import DECISION_FIELDS, Decisions
 from spareopt.enumerated import EnumeratedLevel, Steps, best_of_levels, enumerated_levels
 from spareopt.enumeration import Best, Found, OutOfTimeError, Shortlist
-from spareopt.errors import InfeasibleError, LimitError, SolverError
+from spareopt.errors import Fault, InfeasibleError, InputError, LimitError, SolverError
 from spareopt.evaluation import evaluate
 from spareopt.infeasible import why_infeasible
 from spareopt.instance import Instance
@@ -64,7 +64,7 @@ def near_optimal(
     ``plan``, the optimum if known, helps to find them.  Ranges of decisions are exact in both cases.  ``time_limit`` in
     seconds.  ``effort`` is the most steps (part plans continued) of all searches together, None for no end; where it or
     the time ends a search, what was found is returned and ``in_time`` is false.  Raises InfeasibleError, LimitError
-    where no plan was found in time, ValueError for a bad share or number.
+    where no plan was found in time, InputError where the best plan costs nothing, ValueError for a bad share or number.
     """
     share = parse_share(within)
     if not 0 <= share < 1:
@@ -81,6 +81,9 @@ def near_optimal(
         ended = "effort" if time_limit is None or clock.remaining() else f"time limit of {time_limit:g} s"
         raise LimitError(f"the {ended} was used up before any plan was found")
     best = _Best(first.level, first.found)
+    if best.level.problem.objective_value(best.found.score) == 0:
+        message = "the best plan costs nothing, so none is within a share of it; state rack_price"
+        raise InputError(instance.name, [Fault("objective.kind", message)])
     floor = _floor(levels[0].problem, best.found.score, share)
     clock.share(2)
     listed, number, in_time, best = _list(levels, best, floor, share, most, alike, clock)

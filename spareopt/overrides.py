@@ -27,6 +27,11 @@ class OverrideError(ValueError):
         super().__init__(str(self.fault))
 
 
+def is_multiple(value: Any) -> bool:
+    """Whether a value is a multiple of what stands there, such as ``"0.5x"``."""
+    return isinstance(value, str) and _MULTIPLE.fullmatch(value) is not None
+
+
 def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
     """Set ``path`` (such as ``limits.capital`` or ``zones.main.racks``) of plain instance data in place.
 
@@ -39,7 +44,7 @@ def apply_override(data: dict[str, Any], path: str, value: Any) -> None:
     if not parts:
         raise OverrideError(path, "expected a path such as limits.capital")
     if ANY in parts:
-        numbers = isinstance(value, str) and _MULTIPLE.fullmatch(value) is not None
+        numbers = is_multiple(value)
         for field in reversed(fields_of(data, path, numbers=numbers)):  # from the last: an item may be taken out
             apply_override(data, field, value)
         return

@@ -53,11 +53,11 @@ class PlanPlots:
 
     def losses(self, axes: Axes | None = None) -> Axes:
         """Where all GPU-hours go, as a waterfall."""
-        return self._plan.evaluation.plot.losses(axes)
+        return EvaluationPlots(self._plan.evaluation).losses(axes)
 
     def limits(self, axes: Axes | None = None, *, binds: Sequence[Binds] = ()) -> Axes:
         """How much of each limit is used; ``binds``: what ``spareopt.what_binds`` says of them."""
-        return self._plan.evaluation.plot.limits(axes, binds=binds)
+        return EvaluationPlots(self._plan.evaluation).limits(axes, binds=binds)
 
     def topology(self, instance: Instance, axes: Axes | None = None) -> Axes:
         """The cluster with its spare blocks and trays, and what takes what down."""
@@ -150,7 +150,7 @@ class SimulationPlots:
 
     def losses(self, axes: Axes | None = None) -> Axes:
         """Where all GPU-hours went, as a waterfall."""
-        return self._simulation.evaluation.plot.losses(axes)
+        return EvaluationPlots(self._simulation.evaluation).losses(axes)
 
 
 @dataclass(frozen=True)

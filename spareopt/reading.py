@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import copy
 import difflib
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from spareopt.consistency import consistency_faults
 from spareopt.errors import Fault, InputError
 from spareopt.faults import line_of, validation_faults
-from spareopt.fields import Name
 from spareopt.instance import SCHEMA_VERSION, Instance
 from spareopt.overlays.applying import Layers
 from spareopt.overlays.expectations import held_twice, unmet
@@ -76,8 +74,17 @@ def check_scenarios(source: str | Path, overlays: Iterable[str | Path | Overlay]
     return faults
 
 
+def scenarios_without_effect(source: str | Path, overlays: Iterable[str | Path | Overlay] = ()) -> tuple[str, ...]:
+    """The scenarios that change nothing: what they state is what the instance has.  Raises InputError."""
+    laid = tuple(overlays)
+    nominal = read_instance(source, overlays=laid)
+    plain = nominal.resolved()
+    changed = {name: _read(source, laid, (name,), {}, effective=False) for name in nominal.scenarios}
+    return tuple(name for name, instance in changed.items() if instance.resolved() == plain)
+
+
 def locate(source: str | Path) -> Path:
-    """The file of a shipped name or a path; a file wins over a shipped name.  Raises InputError."""
+    """The file of a shipped name or a path; a file, but not a folder, wins over a shipped name.  Raises InputError."""
     from spareopt import instances  # noqa: PLC0415
 
     path = Path(source)
@@ -89,13 +96,13 @@ def locate(source: str | Path) -> Path:
         raise InputError(text, [Fault("", f"can't be a file name: {reason}")]) from None
     if is_file:
         return path
+    names = instances.names()
+    if str(source) in names:  # a folder of that name is a plan's, as -o makes it, and no instance
+        shipped: Path = instances.path(str(source))
+        return shipped
     if is_folder:
         label = str(source) or "''"
         raise InputError(label, [Fault("", "is a folder; expected an instance file such as my-cluster.yaml")])
-    names = instances.names()
-    if str(source) in names:
-        shipped: Path = instances.path(str(source))
-        return shipped
     close = difflib.get_close_matches(str(source), names, 1)
     hint = f"did you mean {close[0]!r}? " if close else ""
     raise InputError(
@@ -213,25 +220,3 @@ def _who(text: str) -> str:
     """Who overrides, from the description of an override: a scenario by its name, or the override itself."""
     scenario, colon, _ = text.partition(": ")
     return scenario if colon and scenario.startswith("scenario ") else "the override"
-
-
-def new_instance(file: str | Path, template: str) -> None:
-    """Write a copy of a shipped instance, comments and all, under the new file's name.  Raises InputError."""
-    path, name = Path(file), Path(file).stem
-    try:
-        TypeAdapter(Name).validate_python(name)
-    except ValidationError:
-        message = f"the name {name!r} can't name an instance; use letters, digits, spaces and -_."
-        raise InputError(str(file), [Fault("", message)]) from None
-    source = locate(template)
-    load_yaml(source, template)
-    text = source.read_text(encoding="utf-8-sig")
-    text = re.sub(r"(?m)^name: .*$", f'name: "{name}"', text, count=1)
-    text = re.sub(r"(?m)^description: .*$", f'description: "TODO: made from {template}"', text, count=1)
-    try:
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
-    except FileExistsError:
-        raise InputError(str(file), [Fault("", "already exists; choose another name")]) from None
-    except OSError as error:
-        raise InputError(str(file), [Fault("", f"can't be written: {error.strerror or error}")]) from None

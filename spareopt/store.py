@@ -108,7 +108,8 @@ def read_with_instance(folder: str | Path, name: str, read: Callable[[Path], M],
         raise InputError(str(folder) or "''", [Fault("", message)])
     if missing:
         other = _made_by(path) if name in missing else None
-        what = f"was written by spareopt {other}" if other else f"has no {' and no '.join(missing)}"
+        named = other is not None and f"spareopt {other} " not in command  # the kind asked for, without its file
+        what = f"was written by spareopt {other}" if named else f"has no {' and no '.join(missing)}"
         message = f"{what}; expected a folder that holds {name} and instance.json: {how}"
         raise InputError(str(folder), [Fault("", message)])
     result, file = read(path), path / INSTANCE

@@ -119,6 +119,7 @@ def parse_share(value: object) -> float:
     return float(value)
 
 
+_GPUS = re.compile(rf"\s*({NUMBER})\s*GPUs?\s*")
 _GPU_HOURS = re.compile(rf"\s*({NUMBER})\s*([kMG]?)\s*(?:GPU[- ]?(?:hours|h))?\s*")
 
 
@@ -133,6 +134,17 @@ def parse_gpu_hours(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError('expected GPU-hours such as "120 M" or 1.2e8')
     return float(value)
+
+
+def parse_quarter_target(value: object) -> float:
+    """Useful GPU-hours of a quarter: as GPU-hours, or as GPUs that work all of it, such as "2000 GPUs".
+
+    Raises ValueError.
+    """
+    gpus = _GPUS.fullmatch(value[:_LONGEST]) if isinstance(value, str) else None
+    if gpus is not None:
+        return number_of(gpus[1]) * HOURS_PER_YEAR / 4.0
+    return parse_gpu_hours(value)
 
 
 def show_gpu_hours(value: float) -> str:

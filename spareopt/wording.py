@@ -23,9 +23,15 @@ def render(*parts: object, width: int = WIDTH) -> str:
     """Rich renderables and strings as plain text, tables at most so wide."""
     console = Console(file=StringIO(), width=width, no_color=True, highlight=False, legacy_windows=False)
     for part in parts:
+        if isinstance(part, Table):
+            _keep_names(part)
         console.print(part, markup=False, soft_wrap=isinstance(part, str))
     assert isinstance(console.file, StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines()) + "\n"
+
+
+NAME = 12
+"""Cells that a column of names has at least, however wide the numbers beside it are."""
 
 
 def plain_table(*headers: str, left: Iterable[str] = ()) -> Table:
@@ -36,6 +42,14 @@ def plain_table(*headers: str, left: Iterable[str] = ()) -> Table:
         name = header in left
         table.add_column(header, justify="left" if name else "right", no_wrap=not name, overflow="fold", vertical="top")
     return table
+
+
+def _keep_names(table: Table) -> None:
+    """Keep the columns of names wide enough for most words; what has no room to the right goes over the edge."""
+    for column in table.columns:
+        if not column.no_wrap:
+            words = (word for cell in (column.header, *column.cells) for word in str(cell).split())
+            column.min_width = min(NAME, max(map(len, words), default=0))
 
 
 def percent(share: float) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import typing
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,23 @@ def _syntax_fault(error: MarkedYAMLError) -> Fault:
     return Fault("", f"is not YAML: {message}" + (f"; {hint}" if hint else ""), mark.line + 1 if mark else None)
 
 
+def _split_number(pairs: Sequence[tuple[Node, Node]]) -> list[str]:
+    """The pieces of a number such as ``40,000 h`` that stands unquoted in ``{}``, where a comma ends a field.
+
+    What follows the comma is then a key of three digits without a value.  Empty where the first field has no such.
+    """
+    first, rest = pairs[0][1], pairs[1:]
+    if not isinstance(first, ScalarNode) or not re.fullmatch(r"[-+]?\d{1,3}", str(first.value)):
+        return []
+    pieces = [str(first.value)]
+    for key, value in rest:
+        bare = isinstance(value, ScalarNode) and value.value == "" and value.start_mark.index == value.end_mark.index
+        if not bare or not isinstance(key, ScalarNode) or not re.match(r"\d{3}(?!\d)", str(key.value)):
+            break
+        pieces.append(str(key.value))
+    return pieces if len(pieces) > 1 else []
+
+
 class _TooManyValues(Exception):
     pass
 
@@ -154,8 +172,13 @@ class _PlainReader:
 
     def _mapping(self, node: MappingNode, path: tuple[str | int, ...]) -> dict[Any, Any]:
         result: dict[Any, Any] = {}
-        for key_node, value_node in node.value:
+        for place, (key_node, value_node) in enumerate(node.value):
             line = key_node.start_mark.line + 1
+            if node.flow_style and (pieces := _split_number(node.value[place:])):
+                whole = ",".join(pieces)
+                message = f'quote it: "{whole}"; YAML splits at commas, and reads {" and ".join(map(repr, pieces))}'
+                self.faults.append(Fault(dotted((*path, key_node.value)), message, line))
+                return result
             if not isinstance(key_node, ScalarNode):
                 self.faults.append(Fault(dotted(path), "expected a plain key", line))
                 continue
@@ -180,7 +203,12 @@ class _PlainReader:
 def _scalar(node: ScalarNode, path: tuple[str | int, ...], faults: list[Fault]) -> Any:
     kind = str(node.tag).rsplit(":", 1)[-1]
     if kind in ("str", "timestamp"):
-        return node.value
+        try:  # JSON writes what is beyond 16 bits, such as emoji, as two halves
+            return node.value.encode("utf-16", "surrogatepass").decode("utf-16")
+        except UnicodeDecodeError:
+            message = f"half a character in {node.value[:60]!a}; write the character itself"
+            faults.append(Fault(dotted(path), message, node.start_mark.line + 1))
+            return None
     if kind == "null":
         return None
     if kind == "bool":

@@ -591,6 +591,29 @@ def test_not_an_instance_file(content: bytes, expect: str, tmp_path: Path) -> No
     assert expect in str(fault_of(path))
 
 
+@pytest.mark.parametrize(
+    ("text", "expect"),
+    [
+        (
+            "failures: {tray: {mtbf: 40,000 h}}",
+            'line 1, failures.tray.mtbf: quote it: "40,000 h"; YAML splits at commas',
+        ),
+        ("limits: {capital: 1,200,000.5 $, floor: 3}", 'limits.capital: quote it: "1,200,000.5 $"; YAML'),
+    ],
+)
+def test_a_number_that_yaml_splits_at_its_comma(text: str, expect: str, tmp_path: Path) -> None:
+    """Proves that the comma within a number is named as the cause, once, instead of what it made of the fields."""
+    error = fault_of(write(tmp_path, text))
+    assert expect in str(error)
+    assert len(error.faults) == 1
+
+
+def test_fields_without_a_value_are_no_split_number(tmp_path: Path) -> None:
+    """Proves that only a comma makes a split number: a table whose last size has no value yet is told as such."""
+    error = fault_of(write(tmp_path, "llm_scale:\n  table:\n    8: 1\n    128:\n"))
+    assert "quote it" not in str(error)
+
+
 def test_alias_bomb(tmp_path: Path) -> None:
     """Aliases of aliases that stand for nine to the ninth values are refused at once, not expanded."""
     rows = ["a: &a [x, x, x, x, x, x, x, x, x]"]

@@ -367,7 +367,7 @@ def test_validate_passes_every_shipped_instance() -> None:
     assert (result.exit_code, result.stderr) == (0, "")
     assert result.stdout.splitlines() == [f"{name}: valid" for name in instances.names()]
     assert json.loads(run("validate", "academic-1k", "--json").stdout) == [
-        {"file": "academic-1k", "valid": True, "faults": []}
+        {"file": "academic-1k", "valid": True, "faults": [], "without_effect": []}
     ]
 
 
@@ -441,7 +441,7 @@ def test_new_writes_a_file_that_validates(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     result = run("new", "my-cluster.yaml", "--from", "academic-1k")
     expected = (
-        "Wrote my-cluster.yaml with all figures, notes and scenarios of academic-1k: replace them by your own, "
+        "Wrote my-cluster.yaml with the figures of academic-1k: replace them by your own, "
         "then: spareopt validate my-cluster.yaml && spareopt solve my-cluster.yaml\n"
     )
     assert (result.exit_code, result.stdout) == (0, expected)
@@ -451,6 +451,21 @@ def test_new_writes_a_file_that_validates(tmp_path: Path, monkeypatch: pytest.Mo
     result = run("new", "my-cluster.yaml")
     assert result.exit_code == 2
     assert "already exists" in result.stderr
+
+
+def test_a_scenario_without_effect_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Proves that validate tells a scenario that changes nothing, as one that states a limit the file has by now."""
+    monkeypatch.chdir(tmp_path)
+    run("new", "own.yaml", "--from", "academic-1k")
+    with Path("own.yaml").open("a", encoding="utf-8") as stream:
+        stream.write("  as-it-is:\n    overrides: {failures.tray.mtbf: 1x}\n")
+    result = run("validate", "own.yaml")
+    assert (result.exit_code, result.stdout) == (0, "own.yaml: valid\n")
+    assert result.stderr == "  scenarios.as-it-is: changes nothing; what it states is what the instance has\n"
+    assert json.loads(run("validate", "own.yaml", "academic-1k", "--json").stdout) == [
+        {"file": "own.yaml", "valid": True, "faults": [], "without_effect": ["as-it-is"]},
+        {"file": "academic-1k", "valid": True, "faults": [], "without_effect": []},
+    ]
 
 
 # --- streams

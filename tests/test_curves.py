@@ -27,9 +27,11 @@ from spareopt.instance import Instance
 from spareopt.intervals import uncertain_inputs
 from spareopt.manifest import MANIFEST, read_manifest
 from spareopt.marginal import MarginalValues, marginal_values
+from spareopt.marginal import _limit_steps as marginal_steps
 from spareopt.overrides import fields_of
 from spareopt.reading import read_instance
 from spareopt.what_if import SolveOptions, changed
+from spareopt.wording import plain_table, render
 from tests.brute_force import all_decisions, number_of_plans
 from tests.random_instances import random_instance
 
@@ -506,3 +508,57 @@ def test_marginal_values_say_where_the_choices_end(values: MarginalValues) -> No
     assert list(values.at_the_edge) == at_the_edge(academic(), plan.decisions) != []
     worthless = any(v.kind == "limit" and v.better.change == 0 for v in values.values)
     assert ("the choices end there" in " ".join(marginal_text(values, academic()).split())) == worthless
+
+
+def told_as(values: MarginalValues, **changes: Any) -> str:
+    """Marginal values as text, on one line, with changes to the first limit's step for the better alone."""
+    first = values.values[0]
+    better = first.better.model_copy(update=changes)
+    only = first.model_copy(update={"better": better, "worse": None})
+    return " ".join(marginal_text(values.model_copy(update={"values": (only,)}), academic()).split())
+
+
+def test_more_of_a_limit_without_more_on_offer_is_not_a_matter_of_the_gap(values: MarginalValues) -> None:
+    """Proves that a limit's step of no worth is put down to what is offered where that ends, else to the proofs.
+
+    The tolerance stands once below the table, so that its cells stay short.
+    """
+    untold = {"told": False, "change": 1e-9, "change_low": 0.0, "change_high": 2.5e-6}
+    fixed = values.model_copy(update={"at_the_edge": (), "only_offered": ("hall: racks 16",)})
+    text = told_as(fixed, **untold)
+    assert "at the edge of the choices (hall: racks 16, the only number offered)" in text
+    assert "≈ 0: within 2.5e-06 GPUs of nothing, below what the proofs can tell." in text
+    assert text.count("2.5e-06") == 1
+    open_ended = values.model_copy(update={"at_the_edge": (), "only_offered": ()})
+    text = told_as(open_ended, **untold)
+    assert "edge of the choices" not in text
+    assert "what the proofs can tell; a smaller --gap may tell more." in text
+
+
+@pytest.mark.parametrize(("used", "even"), [(0.0, False), (13.0, True), (15.5, True), (38.0, False)])
+def test_no_value_per_unit_where_plans_move_by_whole_racks(values: MarginalValues, used: float, even: bool) -> None:
+    """Proves that a gain is not divided by a step of 15.5 k$ when the plan spends much more or less than that."""
+    size = values.values[0].better.amount / 15.5
+    text = told_as(values, change=100.0, told=True, per_unit=100.0, use_change=used * size)
+    assert ("+100 GPUs per" in text) == even
+    assert ("no value per unit" in text) != even
+
+
+def test_a_step_may_be_an_amount() -> None:
+    """Proves that an amount moves the limits of its kind by just that, the others by their share, and is checked."""
+    steps = {step.name: step for step in marginal_steps(academic(), 0.01, "30 k$ per year")}
+    assert steps["yearly cost"].better == {"limits.yearly_cost": "1580000.0 $ per year"}
+    assert steps["yearly cost"].amount == pytest.approx(0.03)
+    assert steps["IT power"].better == {"limits.it_power": "1515.0 kW"}
+    for wrong in ("10 M$", "3 h", "-1 kW", "many"):
+        with pytest.raises(InputError, match="expected a share such as 1%, or an amount of money per year"):
+            marginal_values(academic(), limit_step=wrong)
+    result = CliRunner().invoke(cli.main, ["marginal", "academic-1k", "--limit-step", "3 h"])
+    assert (result.exit_code, result.stdout) == (2, "")
+
+
+def test_names_stay_legible_beside_wide_numbers() -> None:
+    """Proves that a column of names keeps its words however wide the numbers beside it are."""
+    table = plain_table("", "what it is worth", "per unit", left=("",))
+    table.add_row("software MTBF", "9" * 51, "9" * 51)
+    assert [line.split()[0] for line in render(table).splitlines()[1:]] == ["software", "MTBF"]

@@ -142,7 +142,8 @@ def test_a_lever_takes_what_set_takes_and_nothing_else(academic: Instance, lever
     assert lever(levers, "failures.tray.mtbf").read("80 d") == {"failures.tray.mtbf": "80 d"}
     repair = lever(levers, "repair_plans.*.tray.hands_on")
     assert changed(academic, repair.read("0.5x")).repair_plans[0].tray != academic.repair_plans[0].tray
-    for item, text in ((repair, "3 h"), (cost, " "), (repair, None)):
+    mtbf = lever(levers, "failures.tray.mtbf")
+    for item, text in ((repair, "3 h"), (cost, " "), (repair, None), (cost, "null"), (mtbf, "~"), (cost, "&a")):
         with pytest.raises(InputError):
             item.read(text)
 
@@ -196,6 +197,25 @@ def test_what_is_kept_is_solved_by_the_command_line_to_the_same_value(
             found = solved(*shlex.split(command)[2:])
             assert found["certificate"]["value"] == pytest.approx(plan.certificate.value, rel=1e-9), command
             assert found["decisions"] == plan.model_dump(mode="json")["decisions"]
+
+
+def test_what_was_exported_can_be_explored_and_exported_again(
+    academic: Instance, nominal: Answer, levers: tuple[Lever, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves that what is kept upon an earlier export stands beside it, under a name of its own."""
+    monkeypatch.chdir(tmp_path)
+    first = keep((), "first", replace(nominal, changes={"limits.floor": 127}), academic, levers)
+    Path("first.yaml").write_text(overlay_text(as_overlay(first, "academic-1k", academic)), encoding="utf-8")
+    given = "academic-1k --overlay first.yaml --scenario first"
+    upon = spareopt.read_instance("academic-1k", overlays=["first.yaml"], scenarios=["first"])
+    second = keep((), "first", replace(nominal, changes={"limits.crews": 3}), upon, levers)
+    Path("second.yaml").write_text(overlay_text(as_overlay(second, given, upon)), encoding="utf-8")
+    read = spareopt.read_instance(
+        "academic-1k", overlays=["first.yaml", "second.yaml"], scenarios=["first", second[0].name]
+    )
+    assert (read.limits.floor, read.limits.crews) == (127, 3)
+    Path("first.yaml").unlink()
+    assert as_overlay(second, given, upon).scenarios.keys() == {"first 2"}
 
 
 def test_the_page_of_the_documentation_shows_what_is_exported(academic: Instance, levers: tuple[Lever, ...]) -> None:
@@ -363,6 +383,50 @@ def test_an_infeasible_question_is_explained_and_a_lost_one_told(academic: Insta
         desk.close()
 
 
+def test_nothing_is_at_work_before_a_page_is_there(academic: Instance, solvers: list[Solver]) -> None:
+    """Proves that a desk has no process before it is started, one however often it is, and none once it is closed.
+
+    Otherwise each request for the address, from whatever page of the browser, would cost a process.
+    """
+    desk = Desk(SolveOptions(), lambda *_: None)
+    assert solvers == []
+    desk.start()
+    desk.start()
+    until(lambda: len(solvers) == 1)
+    desk.close()
+    assert solvers[0].ended.wait(PATIENCE)
+    desk.start()
+    closed = Desk(SolveOptions(), lambda *_: None)
+    closed.close()
+    closed.ask(WhatIf(academic))
+    assert len(solvers) == 1
+
+
+def test_a_process_that_cannot_be_started_is_told_and_tried_again(
+    academic: Instance, solvers: list[Solver], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves that a page does not say for ever that it solves where there is no memory for a process."""
+
+    def none(_: object) -> Solver:
+        raise OSError("no memory")
+
+    monkeypatch.setattr(solving, "Worker", none)
+    told: list[Reply] = []
+    desk = Desk(SolveOptions(), lambda _, reply: told.append(reply), settled=0.0)
+    try:
+        desk.ask(WhatIf(academic))
+        until(lambda: bool(told))
+        assert told[0].answer.status == "failed" and "OSError: no memory" in told[0].answer.why
+        monkeypatch.setattr(solving, "Worker", Solver)
+        desk.ask(WhatIf(academic))
+        until(lambda: bool(solvers) and bool(solvers[0].asked))
+        solvers[0].reply(Answer({}, "proven"))
+        until(lambda: len(told) == 2)
+        assert told[1].answer.status == "proven"
+    finally:
+        desk.close()
+
+
 class Nobody:
     """A desk that only counts what it is asked."""
 
@@ -372,6 +436,8 @@ class Nobody:
     def ask(self, what_if: WhatIf | None) -> int:
         self.asked.append(what_if)
         return len(self.asked)
+
+    def start(self) -> None: ...
 
     def know(self, *_: object) -> None: ...
 

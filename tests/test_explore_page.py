@@ -71,7 +71,7 @@ def test_a_moved_cap_gives_a_new_proven_plan_that_the_command_line_finds_too(
     A tighter yearly cost gives a new proven plan; kept, written and downloaded it is the same scenario, which the
     command line solves to the value shown.  A cap that can't be met says so and leads back to a plan.  Another tab
     knows nothing of it.  No script fails, nothing but this machine is asked, a narrow window does not scroll
-    sideways, and Ctrl-C ends the command with code 0.
+    sideways, and Ctrl-C ends the command with code 0, as the page then says.
     """
     page = browser_page.page
     page.goto(served.url)
@@ -111,5 +111,7 @@ def test_a_moved_cap_gives_a_new_proven_plan_that_the_command_line_finds_too(
 
     served.process.send_signal(signal.SIGINT)
     assert served.process.wait(timeout=60) == 0
+    page.get_by_role("alert").get_by_text("spareopt explore has ended").wait_for()
+    assert page.locator("body > [inert]").count() > 0  # nothing moves beside an old answer
     lost = [error for error in browser_page.errors if "WebSocket" not in error and "ERR_CONNECTION" not in error]
     assert (lost, browser_page.outside) == ([], [])

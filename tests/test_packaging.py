@@ -117,6 +117,26 @@ def test_types_hold_in_the_installed_wheel(installed: Path, tmp_path: Path) -> N
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_simulating_writes_nothing_into_the_installation(installed: Path, tmp_path: Path) -> None:
+    """Proves that compiled code of the simulator is kept in the user's cache folder, and where SPAREOPT_CACHE says.
+
+    What an installation has not brought, an uninstallation leaves behind: a folder that hides an editable install.
+    """
+    draws = "spareopt.simulation.kernel.draws"
+    code = f"from {draws} import uniforms; import numpy as np; uniforms(np.ones(2, np.uint64), 1, 1, 1, 1)"
+    places = {"XDG_CACHE_HOME": tmp_path / "user" / "spareopt", "SPAREOPT_CACHE": tmp_path / "named"}
+    before = {path for path in installed.rglob("*") if path.suffix != ".pyc"}
+    for variable, place in places.items():
+        environment = {"XDG_CACHE_HOME": str(tmp_path / "user"), "NUMBA_CACHE_DIR": "", "SPAREOPT_CACHE": ""}
+        environment |= {variable: str(place.parent if place.name == "spareopt" else place)}
+        result = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(installed), **environment)
+        assert result.returncode == 0, result.stderr
+        assert [*place.rglob("draws.*.nbc")], variable
+    assert {path for path in installed.rglob("*") if path.suffix != ".pyc"} <= before | {
+        *installed.rglob("__pycache__")
+    }
+
+
 @pytest.mark.parametrize("command", [("check",), ("format", "--check")], ids=" ".join)
 def test_ruff_is_clean(command: tuple[str, ...]) -> None:
     """Proves that the whole tree passes the linter and is formatted."""

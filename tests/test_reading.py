@@ -17,7 +17,8 @@ from spareopt import instances, units
 from spareopt.errors import InputError
 from spareopt.instance import Instance
 from spareopt.overrides import OverrideError, apply_override
-from spareopt.reading import check_scenarios, new_instance, read_instance
+from spareopt.reading import check_scenarios, read_instance
+from spareopt.starting import new_instance
 from spareopt.yaml_source import load_yaml, parse_value
 
 SHIPPED = instances.names()
@@ -277,7 +278,7 @@ def test_values_of_the_command_line(text: str, value: object) -> None:
 def test_new_instance_is_a_readable_copy(tmp_path: Path) -> None:
     """A copy of a shipped instance keeps its comments, takes the file's name, and is never written over."""
     file = tmp_path / "2026.yaml"
-    new_instance(file, "academic-1k")
+    new_instance(file, "academic-1k", everything=True)
     copied = read_instance(file)
     assert copied.name == "2026"
     assert copied.description == "TODO: made from academic-1k"  # not another cluster's, printed as one's own
@@ -287,6 +288,29 @@ def test_new_instance_is_a_readable_copy(tmp_path: Path) -> None:
     for again, message in ((file, "already exists"), (tmp_path / "a!.yaml", "can't name an instance")):
         with pytest.raises(InputError, match=message):
             new_instance(again, "academic-1k")
+
+
+@pytest.mark.parametrize("name", instances.names())
+def test_new_instance_leaves_out_what_is_the_shipped_case_alone(name: str, tmp_path: Path) -> None:
+    """Proves that a planner starts from all fields and their comments, with no notes or scenarios of another's figures.
+
+    Every scenario left is one of multiples: it holds whatever the figures are.
+    """
+    new_instance(tmp_path / "own.yaml", name)
+    own, shipped = read_instance(tmp_path / "own.yaml"), read_instance(name)
+    blank: dict[str, Any] = {"name": "", "description": "", "notes": (), "scenarios": {}, "horizon": None}
+    assert own.model_copy(update=blank) == shipped.model_copy(update=blank)
+    assert own.notes == ()
+    assert own.horizon is None
+    assert own.scenarios.items() <= shipped.scenarios.items()
+    assert "half-mtbf" in own.scenarios
+    assert all(str(value).endswith("x") for item in own.scenarios.values() for value in item.overrides.values())
+    rows = (tmp_path / "own.yaml").read_text(encoding="utf-8").splitlines()
+    text = instances.path(name).read_text(encoding="utf-8")
+    before, notes, after = text.partition("\nnotes:")
+    assert notes
+    for row in (before + after[after.index("\n\n") :]).partition("\nscenarios:")[0].splitlines():
+        assert row in rows or row.startswith(("name:", "description:"))
 
 
 def test_every_field_has_its_line() -> None:
@@ -396,3 +420,12 @@ def test_the_same_power_in_other_units_is_the_same_instance() -> None:
         for text in ("700 W", "0.7 kW", "0.0007 MW")
     }
     assert len(hashes) == 1
+
+
+def test_a_folder_named_like_a_shipped_instance_does_not_hide_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Proves that the plan folder of ``solve meta-2026 -o meta-2026`` leaves the shipped instance within reach."""
+    (tmp_path / "meta-2026").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert read_instance("meta-2026").name == "meta-2026"

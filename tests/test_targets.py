@@ -178,6 +178,15 @@ def test_gpu_hours_are_read(text: str, value: float) -> None:
     assert units.parse_gpu_hours(text) == value
 
 
+def test_a_target_may_be_gpus_that_work_all_quarter() -> None:
+    """Proves that GPUs are taken for a quarter of 2,191.5 h, and that a message says once what is expected."""
+    assert units.parse_quarter_target("2,000 GPUs") == 2000 * 2191.5
+    assert units.parse_quarter_target("120 M") == 1.2e8
+    with pytest.raises(InputError) as caught:
+        simulated(target="2000 trays")
+    assert str(caught.value).count("expected") == str(caught.value).count("120 M") == 1
+
+
 @pytest.mark.usefixtures("stand_in")
 @pytest.mark.parametrize(
     ("options", "message"),

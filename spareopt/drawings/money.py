@@ -40,13 +40,14 @@ def split(plan: Plan, instance: Instance, axes: Axes | None = None) -> Axes | No
     with on(axes, rows_height(labels, least=0.32)) as ax:
         texts = []
         for row, (words, value, colour, hatch) in enumerate(rows):
-            text = f"{units.show(value, units.MONEY, e.currency)}\n{100 * value / total:.1f} %"
+            share = value / total if total else 0.0  # prices of zero
+            text = f"{units.show(value, units.MONEY, e.currency)}\n{100 * share:.1f} %"
             texts.append(text)
-            says = f"{words}: {units.show(value, units.MONEY_PER_YEAR, e.currency)}, {100 * value / total:.2f} % of all"
+            says = f"{words}: {units.show(value, units.MONEY_PER_YEAR, e.currency)}, {100 * share:.2f} % of all"
             bar(ax, row, value / size, colour=colour, hatch=hatch or None, says=says)
         label_rows(ax, labels)
         column(ax, texts, size=8.0)
-        ax.set_xlim(0, 1.02 * total / size)
+        ax.set_xlim(0, 1.02 * total / size or 1.0)
         ax.xaxis.set_major_formatter("{x:,.6g}")
         ax.locator_params(axis="x", nbins=5)
         ax.set_xlabel(f"cost, {unit} per year")
@@ -59,7 +60,7 @@ def finding(plan: Plan, parts: Mapping[What, float]) -> str:
     e = plan.evaluation
     assert e.cost_per_year is not None
     text = units.show(e.cost_per_year, units.MONEY_PER_YEAR, e.currency)
-    if parts:
+    if parts and e.cost_per_year:
         what = max(parts, key=parts.__getitem__)
         text += f": {100 * parts[what] / e.cost_per_year:.0f} % is {WHAT_WORDS[what]}"
     idle = e.idle_spares.cost_per_year

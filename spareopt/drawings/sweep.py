@@ -29,11 +29,11 @@ def lines(sweep: Sweep, axes: Axes | None = None) -> Axes:
     """The objective at each value of the only axis, hollow where it is not proven, and as steps all spare blocks and I,
     where they change.
 
-    Raises ValueError where the sweep has several axes.
+    Raises ValueError where the sweep has several axes, or its points several objectives.
     """
     if len(sweep.axes) != 1:
         raise ValueError(f"lines: expected a sweep over one axis, got {len(sweep.axes)}; see heat")
-    found = [point for point in sweep.points if point.certificate is not None]
+    found = _found(sweep)
     if not found:
         return _no_plan(sweep, axes)
     size, unit = _unit(sweep, found)
@@ -74,11 +74,11 @@ def lines(sweep: Sweep, axes: Axes | None = None) -> Axes:
 def heat(sweep: Sweep, axes: Axes | None = None) -> Axes:
     """The objective over the two axes of a sweep: a shade and, where there is room, its number.
 
-    Raises ValueError where the sweep has another number of axes.
+    Raises ValueError where the sweep has another number of axes, or its points several objectives.
     """
     if len(sweep.axes) != 2:
         raise ValueError(f"heat: expected a sweep over two axes, got {len(sweep.axes)}; see lines")
-    found = [point for point in sweep.points if point.certificate is not None]
+    found = _found(sweep)
     if not found:
         return _no_plan(sweep, axes)
     size, unit = _unit(sweep, found)
@@ -103,12 +103,29 @@ def heat(sweep: Sweep, axes: Axes | None = None) -> Axes:
         ax.set_ylabel(wrapped(input_words(sweep.axes[0].paths[0]), 150.0))
         bar = ax.figure.colorbar(shades, ax=ax, label=f"{_objective(found)}, {unit}", shrink=0.95)
         bar.ax.yaxis.set_major_formatter("{x:,.6g}")
-        values = [_value(point) for point in found]
         best = max(found, key=_value) if found[0].certificate.sense == "maximise" else min(found, key=_value)  # type: ignore[union-attr]
         ends = " and ".join(entry.given for entry in best.inputs)
-        spread = signed_percent(max(values) / min(values) - 1.0)
-        entitle(ax, f"{_objective(found).capitalize()} is best at {ends}; from worst to best {spread}")
+        worst = min(found, key=_value) if best.certificate.sense == "maximise" else max(found, key=_value)  # type: ignore[union-attr]
+        spread = f"; from worst to best {_change(worst, best)}"
+        entitle(ax, f"{_objective(found).capitalize()} is best at {ends}{spread if len(found) > 1 else ''}")
     return ax
+
+
+def _found(sweep: Sweep) -> list[Point]:
+    """The points with a plan.  Raises ValueError where their objectives differ: one axis can't hold them."""
+    found = [point for point in sweep.points if point.certificate is not None]
+    kinds = sorted({_objective([point]) for point in found})
+    if len(kinds) > 1:
+        raise ValueError(f"the points of the sweep have several objectives ({', '.join(kinds)}); sweep each by itself")
+    return found
+
+
+def _change(old: Point, new: Point) -> str:
+    """The relative change of the objective; from nothing, as where all prices are zero, there is none."""
+    before, after = _value(old), _value(new)
+    if before == after:
+        return signed_percent(0.0)
+    return signed_percent(round(after / before - 1.0, 6)) if before else "from nothing"
 
 
 def _no_plan(sweep: Sweep, axes: Axes | None) -> Axes:
@@ -132,7 +149,7 @@ def _value_ticks(ax: Axes, sweep: Sweep, which: int = 0, room: float = 250.0) ->
 def _line_finding(sweep: Sweep, found: Sequence[Point]) -> str:
     """What happens from the first value with a plan to the last, and where there is no plan."""
     first, last = found[0], found[-1]
-    change = signed_percent(round(_value(last) / _value(first) - 1.0, 6))
+    change = _change(first, last)
     moved = "; ".join(
         f"{name} {low:,.4g} to {high:,.4g}" if high > low else f"{name} stays {low:,.4g}"
         for name, low, high in (

@@ -104,7 +104,12 @@ class Lever:
             raise InputError(self.name, [Fault(self.key, message)])
         if not text.strip():
             raise InputError(self.name, [Fault(self.key, f"expected a value such as {self.start}")])
-        return dict.fromkeys(self.paths, read_value(self.name, self.key, text))
+        value = read_value(self.name, self.key, text)
+        if value is None:  # as YAML reads null, ~ or &a
+            without = "; to do without the limit, take its tick away" if self.off else ""
+            message = f"expected a value such as {self.start}, got {text!r:.40}{without}"
+            raise InputError(self.name, [Fault(self.key, message)])
+        return dict.fromkeys(self.paths, value)
 
     def nearest(self, text: str | None) -> int:
         """The stop nearest to a text: where the slider stands while something else is typed."""

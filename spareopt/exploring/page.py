@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import panel as pn
+from bokeh.models import CustomJS
 from panel.io.server import get_server
 from panel.io.state import set_curdoc
 
@@ -21,7 +22,7 @@ from spareopt.exploring.levers import Group
 from spareopt.exploring.picture import kept_figures
 from spareopt.exploring.session import ADDRESS, Exploration, Session
 from spareopt.exploring.solving import Reply
-from spareopt.exploring.style import CARD, PAGE, PARTS, STALE, UNLABELLED, WIDGET
+from spareopt.exploring.style import CARD, FOUND, LOST, PAGE, PARTS, STALE, UNLABELLED, WIDGET
 from spareopt.exploring.what_ifs import name_of
 from spareopt.folders import write_new_file
 from spareopt.what_if import Changes
@@ -74,6 +75,9 @@ class Page:
         self._show()
         self._show_kept()
         pn.state.add_periodic_callback(self._tick, TICK)
+        self._document.js_on_event("connection_lost", CustomJS(code=LOST))
+        self._document.js_on_event("client_reconnected", CustomJS(code=FOUND))
+        pn.state.onload(self._safely(self._session.open))
         pn.state.on_session_destroyed(lambda _: self._session.close())
 
     def view(self) -> Any:

@@ -63,11 +63,14 @@ class Session:
         self._desk = Desk(exploration.options, on_reply)
         self._number = 0
         self._asked_at = time.monotonic()
-        itself = WhatIf(exploration.instance)
-        if exploration.nominal.explaining:
-            self._number = self._desk.ask(itself)
+        self._desk.know(WhatIf(exploration.instance), exploration.nominal)
+
+    def open(self) -> None:
+        """The page is there: start what solves.  A tab that only asked for the address starts no process."""
+        if self.exploration.nominal.explaining and self.reply is self.exploration.nominal:
+            self._number = self._desk.ask(WhatIf(self.exploration.instance))
         else:
-            self._desk.know(itself, exploration.nominal)
+            self._desk.start()
 
     @property
     def waiting(self) -> float | None:

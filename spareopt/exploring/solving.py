@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from spareopt.conflicts import Infeasibility, explain_infeasible
 from spareopt.errors import SpareoptError
 from spareopt.plan import PROVEN
-from spareopt.what_if import Answer, SolveOptions, WhatIf, answer
+from spareopt.what_if import Answer, Changes, SolveOptions, WhatIf, answer
 from spareopt.workers import READY, Pause, Tasks, Worker
 
 SETTLED = 0.3
@@ -45,7 +46,10 @@ Told = Callable[[int, Reply], None]
 
 
 class Desk:
-    """Answers the question asked last; one that is superseded is given up, its process ended."""
+    """Answers the question asked last; one that is superseded is given up, its process ended.
+
+    Nothing is at work before it is started, or asked.
+    """
 
     def __init__(self, options: SolveOptions, told: Told, settled: float = SETTLED) -> None:
         self._options, self._told, self._settled = options, told, settled
@@ -55,8 +59,14 @@ class Desk:
         self._closed = False
         self._known: dict[str, Reply] = {}
         self._worker: Worker | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._started = False
+
+    def start(self) -> None:
+        """Start the process that solves: the first question need not wait for it."""
+        with self._changed:
+            if not (self._started or self._closed):
+                self._started = True
+                threading.Thread(target=self._run, daemon=True).start()
 
     def know(self, what_if: WhatIf, reply: Reply) -> None:
         """Keep a reply that is known: it is not solved again."""
@@ -65,6 +75,7 @@ class Desk:
 
     def ask(self, what_if: WhatIf | None) -> int:
         """Ask, or ask nothing any more (None): whatever is at work is given up.  Returns the question's number."""
+        self.start()
         with self._changed:
             self._question = what_if
             self._number += 1
@@ -78,8 +89,9 @@ class Desk:
             self._changed.notify()
 
     def _run(self) -> None:
-        self._worker = self._new_worker()
         try:
+            with suppress(OSError):  # is told where it is asked
+                self._worker = self._new_worker()
             while True:
                 with self._changed:
                     self._changed.wait_for(lambda: self._question is not None or self._closed)
@@ -89,7 +101,10 @@ class Desk:
                 if self._closed:
                     return
                 if what_if is not None:
-                    self._answer(what_if, number)
+                    try:
+                        self._answer(what_if, number)
+                    except Exception as error:  # such as no memory for another process: the next question is taken up
+                        self._told(number, Reply(_failed(what_if.changes, error)))
         finally:
             if self._worker is not None:
                 self._worker.end()
@@ -131,12 +146,16 @@ class Desk:
             return Answer(changes, "lost", why=LOST)
         self._worker = worker
         if isinstance(found, Exception):
-            return Answer(changes, "failed", why=f"internal error: {type(found).__name__}: {found}; please report it")
+            return _failed(changes, found)
         assert isinstance(found, Answer | Infeasibility)
         return found
 
     def _new_worker(self) -> Worker:
         return Worker(Tasks(reply_to, self._options, lambda _: None, 0))
+
+
+def _failed(changes: Changes, error: Exception) -> Answer:
+    return Answer(changes, "failed", why=f"internal error: {type(error).__name__}: {error}; please report it")
 
 
 def reply_to(options: SolveOptions, question: Question, pause: Pause | None) -> Answer | Infeasibility:

@@ -6,8 +6,27 @@ RED = PALETTE[6]
 FONT = 'system-ui, -apple-system, "Segoe UI", "DejaVu Sans", "Liberation Sans", sans-serif'
 PAGE = f"""
 body {{ font-family: {FONT}; margin: 0; background: #f3f4f6; color: #111827; }}
+#lost {{ position: fixed; inset: 0 0 auto 0; z-index: 100; margin: 0; padding: 0.8rem 1.2rem; font-weight: 600;
+  background: #fff; border-bottom: 6px solid {RED}; box-shadow: 0 2px 8px rgba(0,0,0,0.4); }}
+#lost::after {{ content: ""; position: fixed; inset: 0; z-index: -1; background: rgba(255, 255, 255, 0.7); }}
 """
 """Of the document."""
+LOST = """
+if (document.getElementById("lost") === null) {
+  for (const part of document.body.children) part.inert = true
+  const told = document.createElement("p")
+  told.id = "lost"
+  told.setAttribute("role", "alert")
+  told.textContent = "spareopt explore has ended: nothing is answered any more. Start it again, and open its address."
+  document.body.prepend(told)
+}
+"""
+"""What the browser does where the command has ended: or levers would move beside an answer that is none to them."""
+FOUND = """
+document.getElementById("lost")?.remove()
+for (const part of document.body.children) part.inert = false
+"""
+"""What it does once the command is there again, with the same tab."""
 PARTS = f"""
 :host {{ font-family: {FONT}; font-size: 14px; line-height: 1.45; min-width: 0; max-width: 100%; }}
 h1 {{ font-size: 1.3rem; line-height: 1.25; margin: 0; overflow-wrap: anywhere; }}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from spareopt.errors import Fault, InputError
 from spareopt.exploring.levers import Lever
 from spareopt.instance import Instance, Scenario
 from spareopt.overlays.overlay import Overlay
+from spareopt.overlays.sources import read_overlay
 from spareopt.overrides import fields_of, value_at
 from spareopt.plan import Plan
 from spareopt.scenarios import NOMINAL
@@ -99,7 +101,7 @@ def as_overlay(kept: Iterable[KeptWhatIf], given: str, instance: Instance) -> Ov
         scenarios[item.name] = Scenario(description=description(item), overrides=overrides)
     if not scenarios:
         raise InputError("export", [Fault("", "nothing is kept yet; keep a what-if first")])
-    name = scenario_name(f"what-ifs of {instance.name}", ())
+    name = scenario_name(f"what-ifs of {instance.name}", set(_overlay_names(given)))
     return Overlay(name=name, source=f"spareopt explore {given}", scenarios=scenarios)
 
 
@@ -171,6 +173,14 @@ def _each(zones: Sequence[ZoneChoice], value: Any) -> str:
 
 def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
     return list(zip(words[::2], words[1::2], strict=True))
+
+
+def _overlay_names(given: str) -> Iterator[str]:
+    """The names of the overlays of an instance as typed, which another one beside them may not have."""
+    for option, file in _pairs(shlex.split(given)[1:]):
+        if option == "--overlay":
+            with suppress(InputError):  # gone meanwhile: the command that needs it says so
+                yield read_overlay(file).name
 
 
 def _settings(given: str) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from spareopt.binding import Binds, what_binds
+from spareopt.binding import Binds, status_of, what_binds
 from spareopt.comparison import objective_value
 from spareopt.efficient import Frontier, Of, frontier
 from spareopt.errors import Fault, InputError, SpareoptError, StoppedError
 from spareopt.exposure import Tornado, tornado
 from spareopt.instance import Instance
-from spareopt.manifest import read_manifest
+from spareopt.manifest import changed_files, read_manifest
 from spareopt.marginal import MarginalValues, marginal_values
 from spareopt.near import near_optimal
 from spareopt.near_result import NearOptimal
@@ -116,7 +116,7 @@ def analyse(
 
     return Analyses(
         alike,
-        made("what binds", lambda: what_binds(instance, plan, model=model)),
+        made("what binds", lambda: _binds(plan, instance, alike)),
         made("marginal values", lambda: marginal_values(instance, alike=True, model=model), given.marginal, "marginal"),
         made("plans nearly as good", lambda: near_optimal(instance, WITHIN, most=MOST_NEAR, plan=plan, model=model)),
         made("the frontier", lambda: _frontiers(plan, instance), given.frontiers or None, "frontier"),
@@ -145,6 +145,18 @@ def _made(make: Callable[[], T]) -> Analysis[T]:
     if getattr(result, "interrupted", False) or getattr(result, "status", "") == "interrupted":
         raise StoppedError(STOPPED)  # Ctrl-C: half an analysis would not be the same each time
     return Analysis(result)
+
+
+def _binds(plan: Plan, instance: Instance, alike: Plan | None) -> list[Binds]:
+    """What binds the best plan with all zones alike, and what is gained without it; what is left is the plan's own."""
+    rows = what_binds(instance, alike or plan, model=plan.certificate.model)
+    own = {limit.limit: limit for limit in plan.evaluation.limits}
+    return [
+        row.model_copy(
+            update={"value": (limit := own[row.limit]).value, "slack": limit.slack, "status": status_of(row, limit)}
+        )
+        for row in rows
+    ]
 
 
 def _frontiers(plan: Plan, instance: Instance) -> tuple[Frontier, ...]:
@@ -193,7 +205,8 @@ def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
                 kept, broken = objective_value(there, score), tuple(row.limit for row in score.violated)
             except InputError as error:
                 broken = tuple(fault.message for fault in error.faults)
-        changes = tuple(text.partition(": ")[2] for text in (there.applied if there else ()) if f" {name}: " in text)
+        of_it = f"scenario {name}: "
+        changes = tuple(text.removeprefix(of_it) for text in (there.applied if there else ()) if text.startswith(of_it))
         rows.append(InScenario(name, scenario.description, changes, found, kept, broken, there))
     return tuple(rows)
 
@@ -247,6 +260,9 @@ def _kind_of(folder: str | Path, plan: Plan) -> str:
     if manifest.kind not in SHOWN:
         message = f"was written by spareopt {manifest.kind}; expected a result folder of {_of_kinds()}"
         raise _refused(folder, message)
+    for file, change in changed_files(folder, manifest).items():
+        if file.endswith(".json"):
+            raise _refused(folder, f"is not as it was written: {file} is {change}; make it again")
     known = plan.provenance.input_hash
     if manifest.input_hash != known:
         message = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TypeVar
 
 from spareopt import units
@@ -27,6 +28,7 @@ from spareopt.score_text import limit_name
 from spareopt.simulation.text import agreement_table, headline, running_table, target_sentence, target_table
 from spareopt.wording import (
     Show,
+    applied_text,
     hundredths,
     listed,
     objective_number,
@@ -77,9 +79,11 @@ def binding_section(plan: Plan, instance: Instance, analyses: Analyses, source: 
         if marginal.values:
             pictures.append(drawn.marginal_picture(marginal))
             tables.append(from_plain(marginal_table(marginal), "What a step more or less is worth"))
-        notes += [*marginal_notes(marginal), *_alike_note(plan, instance, analyses, analyses.marginal.given)]
+        notes += marginal_notes(marginal)
+        notes += _alike_note(plan, instance, analyses, given) if (given := analyses.marginal.given) else ()
     else:
         missing.append(_missing("Marginal values", analyses.marginal, f"spareopt marginal {source} -o marginal"))
+    notes += _alike_note(plan, instance, analyses, "")
     return Section(
         "binding",
         "What binds",
@@ -179,23 +183,34 @@ def scenarios_section(plan: Plan, instance: Instance, analyses: Analyses, known:
         )
         return Section("scenarios", "Scenarios", "No scenarios are shown", missing=(Missing(f"Scenarios: {why}"),))
     value = None if nominal is None else nominal.certificate.value
+    of_alike = _alike_note(plan, instance, analyses, "")
+    best = "best plan with zones alike" if of_alike else "best plan"
     return Section(
         "scenarios",
         "Scenarios",
-        findings.scenarios_finding(rows, nominal),
+        findings.scenarios_finding(rows, nominal, best),
         sentences=(
-            "The best plan in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
+            f"The {best} in each scenario beside the nominal one. On a screen, pick a scenario to see more of it; "
             "the table holds all of them.",
         ),
         pictures=() if value is None else (drawn.scenarios_picture(plan, value, rows),),
         panels=tuple(_panel(row, nominal, plan, instance) for row in rows),
-        tables=(_scenarios_table(rows, nominal, plan),),
+        tables=(_scenarios_table(rows, nominal, plan, best),),
         notes=(
             "The plan as it is: this report's plan under the scenario's circumstances. \"Breaks\" names limits that it "
             "would break there: it is then no option.",
-            *_alike_note(plan, instance, analyses, ""),
+            *_nominal_note(plan),
+            *of_alike,
         ),
     )
+
+
+def _nominal_note(plan: Plan) -> tuple[str, ...]:
+    """What scenarios are applied to, where that is not the instance as it is stated."""
+    if not plan.provenance.applied:
+        return ()
+    made = applied_text(plan.provenance.applied).rstrip(".")
+    return (f"Nominal is the instance as this plan was made, and each scenario changes that further: {made}.",)
 
 
 def _moved(row: InScenario, nominal: Plan | None) -> Cell:
@@ -219,11 +234,12 @@ def _kept(row: InScenario, plan: Plan) -> str:
     return objective_number(row.instance.objective.kind, row.kept, plan.evaluation.currency)
 
 
-def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan) -> Table:
+def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: Plan, which: str) -> Table:
     """A row for each scenario: its best plan, and the report's own plan there."""
     out: list[tuple[str | Cell, ...]] = []
-    for name, best in [("nominal", nominal), *((row.name, row.answer.plan) for row in rows)]:
-        row = next((row for row in rows if row.name == name), None)
+    first: list[tuple[InScenario | None, Plan | None]] = [(None, nominal)]
+    for row, best in [*first, *((row, row.answer.plan) for row in rows)]:
+        name = "nominal" if row is None else row.name
         if best is None:
             out.append((name, _moved(row, nominal) if row else "", "", "", "", _kept(row, plan) if row else "", ""))
             continue
@@ -239,7 +255,7 @@ def _scenarios_table(rows: tuple[InScenario, ...], nominal: Plan | None, plan: P
                 _decided(best),
             )
         )
-    headers = ("scenario", "change", "objective", "useful GPU-hours", "cost", "this plan as it is", "best plan")
+    headers = ("scenario", "change", "objective", "useful GPU-hours", "cost", "this plan as it is", which)
     if not any(isinstance(cells[4], Cell) for cells in out):  # nothing is priced
         out = [cells[:4] + cells[5:] for cells in out]
         return Table("All scenarios", headers[:4] + headers[5:], tuple(out), frozenset({0, 4, 5}))
@@ -323,19 +339,19 @@ def _numbers(base: Plan, best: Plan) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
+def simulation_section(analyses: Analyses, source: str) -> Section:
     """The plan played event by event, beside the exact model."""
     result = analyses.simulation.result
     if result is None:
         missing = _missing("The simulation", analyses.simulation, _simulate(source))
         return Section("simulation", "Simulated quarters", "The plan was not simulated", missing=(missing,))
-    picture = drawn.quarter_picture(plan, result)
+    picture = drawn.quarter_picture(result)
     given, aim = analyses.simulation.given, result.target
     says = [" ".join(line.split()) for line in headline(result, "")[2:]]
     return Section(
         "simulation",
         "Simulated quarters",
-        findings.simulation_finding(result, plan.evaluation),
+        findings.simulation_finding(result),
         sentences=(
             *([target_sentence(result, aim)] if aim is not None else []),
             findings.agreement_words(result),
@@ -356,5 +372,6 @@ def simulation_section(plan: Plan, analyses: Analyses, source: str) -> Section:
 
 
 def _simulate(source: str) -> str:
-    folder = source.rpartition("/")[0]
-    return f"spareopt simulate {source} --plan {folder}/plan.json -o simulation"
+    (file,) = shlex.split(source)
+    plan = shlex.quote(f"{file.rpartition('/')[0]}/plan.json")
+    return f"spareopt simulate {source} --plan {plan} -o simulation"

@@ -169,7 +169,7 @@ def scenarios_picture(plan: Plan, nominal: float, rows: Sequence[InScenario]) ->
     return Picture("scenarios", alt, _figure(draw), pd.DataFrame(told, columns=columns))
 
 
-def quarter_picture(plan: Plan, simulation: Simulation) -> Picture | None:
+def quarter_picture(simulation: Simulation) -> Picture | None:
     """The simulated quarter as a fan; None where the simulation holds no course of one."""
     course = simulation.quarter_course
     if not course:
@@ -178,7 +178,7 @@ def quarter_picture(plan: Plan, simulation: Simulation) -> Picture | None:
     def draw() -> Axes:
         from spareopt.drawings.quarter import fan  # noqa: PLC0415
 
-        return fan(simulation, plan.evaluation)
+        return fan(simulation)
 
     alt = "The mean goodput so far over the days of a quarter: the bands that most simulated quarters lie in"
     return Picture("quarter", alt, _figure(draw), pd.DataFrame([dict(point) for point in course]))

@@ -26,17 +26,21 @@ def plan_files(plan: Plan, instance: Instance) -> dict[str, bytes]:
 
 def draw(pictures: Sequence[Picture]) -> tuple[dict[str, str], dict[str, bytes]]:
     """Every picture as an SVG element by its name, for the page, and the files of all of them."""
+    import matplotlib as mpl  # noqa: PLC0415
+
     from spareopt.drawings.svg import svg_text  # noqa: PLC0415
 
     elements: dict[str, str] = {}
     written: dict[str, bytes] = {}
-    for picture in pictures:
-        figure = picture.draw()
-        element = svg_text(figure, prefix=picture.name, description=picture.alt)
-        elements[picture.name] = element
-        written[f"{picture.name}.svg"] = f"{PROLOG}{element}".encode()
-        written[f"{picture.name}.png"] = _png(figure)
-        written[f"{picture.name}.csv"] = picture.data.to_csv(index=False).encode()
+    with mpl.rc_context():
+        mpl.rcdefaults()  # a matplotlibrc, or a style that a notebook set, would make other pictures of the same plan
+        for picture in pictures:
+            figure = picture.draw()
+            element = svg_text(figure, prefix=picture.name, description=picture.alt)
+            elements[picture.name] = element
+            written[f"{picture.name}.svg"] = f"{PROLOG}{element}".encode()
+            written[f"{picture.name}.png"] = _png(figure)
+            written[f"{picture.name}.csv"] = picture.data.to_csv(index=False).encode()
     return elements, written
 
 

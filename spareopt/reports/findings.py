@@ -99,7 +99,7 @@ def cost_finding(plan: Plan) -> str | None:
         return None
     text = f"A useful GPU-hour costs {units.show(e.cost_per_useful_gpu_hour, units.MONEY, e.currency)}"
     idle = e.idle_spares.cost_per_year
-    if idle is None:
+    if idle is None or e.cost_per_year == 0:  # prices of zero
         return text
     amount = units.show(idle, units.MONEY_PER_YEAR, e.currency)
     return f"{text}; the idle spares cost {amount}, {percent(idle / e.cost_per_year)} of all"
@@ -221,8 +221,8 @@ def tornado_finding(result: Tornado) -> str:
     return f"{text}; at {moved or 'none'} of {len(ends)} ends another plan is {'' if moved else 'known to be '}best"
 
 
-def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
-    """The worst and the best scenario by their best plans, and those that have none."""
+def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None, plans: str = "best plan") -> str:
+    """The worst and the best scenario by their best plans (``plans``: of which), and those that have none."""
     changes = {}
     for row in rows:
         best = row.answer.plan
@@ -235,7 +235,7 @@ def scenarios_finding(rows: Sequence[InScenario], nominal: Plan | None) -> str:
         order = sorted(changes, key=lambda name: sign * changes[name])
         told = order[:1] if len(order) == 1 else [order[0], order[-1]]
         kind = nominal.certificate.objective
-        parts.append("the best plan has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
+        parts.append(f"the {plans} has " + ", ".join(f"{_moved(kind, changes[name])} in {name}" for name in told))
     parts += [f"no plan is possible in {listed(none)}"] if none else []
     return capitalised("; ".join(parts)) or f"{counted(len(rows), 'scenario')} asked"
 
@@ -244,7 +244,7 @@ def _moved(kind: str, change: float) -> str:
     return moved_words(kind, change) if abs(change) > STILL else f"as much {objective_name(kind)}"
 
 
-def simulation_finding(result: Simulation, exact: Evaluation) -> str:
+def simulation_finding(result: Simulation) -> str:
     """How many quarters reach the target; without one what 9 in 10 give; without quarters the mean."""
     q, aim = result.quarters, result.target
     if aim is not None:
@@ -252,10 +252,10 @@ def simulation_finding(result: Simulation, exact: Evaluation) -> str:
         return f"{percent(aim.reached.mean)} of the simulated quarters reach the target of {wanted} useful GPU-hours"
     if q.p5 is None or q.p95 is None:
         simulated = f"{result.evaluation.goodput:,.0f} baseline GPUs"
-        return f"Simulated goodput is {simulated}; the exact value is {exact.goodput:,.0f}"
+        return f"Simulated goodput is {simulated}; the exact value is {result.exact.goodput:,.0f}"
     return (
         f"9 quarters in 10 give between {q.p5:,.0f} and {q.p95:,.0f} baseline GPUs; the exact mean is "
-        f"{exact.goodput:,.0f}"
+        f"{result.exact.goodput:,.0f}"
     )
 
 

@@ -136,7 +136,7 @@ def proof_section(plan: Plan) -> Section:
     if c.status == PROVEN:
         which = "" if c.among == "all plans" else " that builds all zones of a class alike"
         sentences.append(
-            f"The optimiser holds the plan's exact score against a bound that no plan of this instance{which} can "
+            f"The optimiser holds the plan's {c.model} score against a bound that no plan of this instance{which} can "
             "pass, whatever it decides. What lies between the two is all that a longer search could gain."
         )
     else:

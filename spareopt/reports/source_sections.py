@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable
 
 from spareopt.glossary import WORDS
 from spareopt.instance import Instance
-from spareopt.plan import Plan
+from spareopt.plan import PROVEN, Plan
 from spareopt.reports import findings
 from spareopt.reports.parts import Missing, Section, Table
 from spareopt.reports.sources import Source, solve_again, solve_options
@@ -120,17 +121,21 @@ def provenance_section(plan: Plan, source: Source, folder: str, files: tuple[tup
         *((name.replace("_", " "), str(value)) for name, value in p.options.items() if value not in (None, False)),
         *((f"version of {name}", text) for name, text in p.versions.items()),
     ]
-    commands = [" ".join(["spareopt solve", f"{folder}/instance.json", *solve_options(plan), "-o my-plan"])]
+    commands = [shlex.join(["spareopt", "solve", f"{folder}/instance.json", *solve_options(plan), "-o", "my-plan"])]
     if source.name is not None:
         commands.append(solve_again(plan, source.name, "my-plan"))
-    commands.append("spareopt report my-plan" + ("" if source.name is None else f" --instance {source.name}"))
+    told = [] if source.name is None else ["--instance", source.name]
+    commands.append(shlex.join(["spareopt", "report", "my-plan", *told]))
     return Section(
         "provenance",
         "Provenance",
         findings.provenance_finding(plan),
         sentences=(
             "The same instance, options, seed and versions make the same plan again, and the same plan the same "
-            "report, byte for byte.",
+            "report, byte for byte."
+            if plan.certificate.status == PROVEN
+            else f"The search ended by the clock or by hand ({plan.certificate.status}), so that solving again may end "
+            "at another plan. The same plan makes the same report, byte for byte.",
         ),
         tables=(Table("What the plan was made from", ("", "value"), tuple(rows), TEXTS),),
         commands=tuple(commands),

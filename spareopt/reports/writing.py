@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import isclose
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,8 @@ from spareopt.reports.analyses import NOTHING_GIVEN, STOPPED, Given, analyse, re
 from spareopt.reports.parts import Section
 
 SUFFIX = ".html"
+SAME = 1e-6
+"""Relative differences of scores below this are of rounding."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +96,15 @@ def write_report(
         for name, content in report.files.items():
             (whole / name).write_bytes(content)
 
-    write_folder(folder, fill)
     try:
-        write_new_file(page, report.page)
-    except InputError:
-        shutil.rmtree(folder)
-        raise
+        write_folder(folder, fill)
+        try:
+            write_new_file(page, report.page)
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+    except KeyboardInterrupt:
+        raise StoppedError(STOPPED) from None
     return Written(page, folder, report)
 
 
@@ -126,6 +133,28 @@ def check_report_name(path: str | Path) -> tuple[Path, Path]:
     return page, check_new_folder(page.with_suffix(""))
 
 
+def _check_score(plan: Plan, instance: Instance) -> None:
+    """Raise InputError where a plan's score is not what this version gives its decisions: all that is asked besides
+    would be of another score."""
+    from spareopt.comparison import objective_value  # noqa: PLC0415
+    from spareopt.evaluation import evaluate  # noqa: PLC0415
+
+    now, then = evaluate(instance, plan.decisions, model=plan.certificate.model), plan.evaluation
+    pairs: list[tuple[str, float | None, float | None]] = [
+        (name, getattr(then, name), getattr(now, name))
+        for name in ("goodput", "cett", "availability", "capital", "cost_per_year", "it_power_kw")
+    ]
+    pairs.append((plan.certificate.objective, plan.certificate.value, objective_value(instance, now)))
+    if plan.certificate.value == 0:
+        message = "the best plan costs nothing, so no other can be told in shares of it; state rack_price"
+        raise InputError(instance.name, [Fault("objective.kind", message)])
+    for name, told, found in pairs:
+        if (told is None) != (found is None) or (told is not None and not isclose(told, found or 0.0, rel_tol=SAME)):
+            made = plan.provenance.versions.get("spareopt", "of an unknown version")
+            message = f"the plan, of spareopt {made}, tells {told!r}, its decisions score {found!r}; solve it again"
+            raise InputError(instance.name, [Fault(name, message)])
+
+
 def report_of(
     plan: Plan,
     instance: Instance,
@@ -151,10 +180,11 @@ def report_of(
             f"({instance.input_hash()[:12]}…); give the instance with the scenarios and settings of the plan"
         )
         raise InputError(instance.name, [Fault("plan", message)])
+    _check_score(plan, instance)
     origin, told = source_of(plan, instance, source)
     analyses = analyse(plan, told, given, target=target, on_step=on_step, on_simulation=on_simulation)
     on_step("the pictures and the page")
-    again = f"{folder}/instance.json"
+    again = shlex.quote(f"{folder}/instance.json")
     sections = [
         planned.answer_section(plan, analyses.simulation.result),
         planned.plan_section(plan, told),
@@ -166,7 +196,7 @@ def report_of(
         found.frontier_section(plan, told, analyses, again),
         found.tornado_section(plan, told, analyses, again),
         found.scenarios_section(plan, told, analyses, origin.name is not None),
-        found.simulation_section(plan, analyses, again),
+        found.simulation_section(analyses, again),
         planned.topology_section(plan, told),
         sourced.assumptions_section(plan, told, origin),
     ]

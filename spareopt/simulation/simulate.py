@@ -188,7 +188,11 @@ def checked_options(
         try:
             result = read(value)
         except (TypeError, ValueError, OverflowError) as error:
-            faults.append(Fault(field, f"got {value!r:.60}; expected {words} ({error})"))
+            text = str(error)
+            _, semicolon, hint = text.partition("; ") if text.startswith("expected") else ("", "", f" ({text})")
+            faults.append(
+                Fault(field, f"got {value!r:.60}; expected {words}{semicolon}{hint}")
+            )  # expected is said once
             return math.nan
         if not fits(result):
             faults.append(Fault(field, f"got {value!r:.60}; expected {words}"))
@@ -226,8 +230,8 @@ def checked_options(
         start = number("warm_up", warm_up, _hours, lambda v: 0 <= v <= longest, words)
     aim = None
     if target is not None:
-        words = 'useful GPU-hours of a quarter above 0, such as 1.2e8 or "120 M"'
-        aim = number("target", target, units.parse_gpu_hours, lambda v: 0 < v < math.inf, words)
+        words = 'useful GPU-hours of a quarter above 0, such as 1.2e8 or "120 M", or their GPUs, such as "2000 GPUs"'
+        aim = number("target", target, units.parse_quarter_target, lambda v: 0 < v < math.inf, words)
         if until_job:
             faults.append(Fault("target", "is for quarters, and until_job for the whole job; leave one of them out"))
     if until_job and instance.job is None:

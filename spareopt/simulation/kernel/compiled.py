@@ -2,43 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core import config
 
-HERE = Path(__file__).parent
-SOURCES = [*sorted(HERE.glob("*.py")), *(HERE.parent / f"{name}.py" for name in ("laws", "outcome", "system"))]
+from spareopt.simulation.kernel.folder import folder_for_code
 
-
-def _sources() -> str:
-    """A hash of everything that compiled code is made from: numba looks at a function's own file only."""
-    digest = hashlib.sha256(numba.__version__.encode())
-    for path in SOURCES:
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _folder() -> Path | None:
-    """Where compiled code is kept: where numba is told to, beside the sources, or in the user's own cache."""
-    given = [Path(config.CACHE_DIR)] if config.CACHE_DIR else []
-    own = Path(os.path.expanduser(os.environ.get("XDG_CACHE_HOME") or "~/.cache")) / "spareopt"
-    for parent in (*given, HERE / "__pycache__", own):
-        folder = parent / f"kernel-{_sources()}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return None
-
-
-_FOLDER = _folder()
+_FOLDER = folder_for_code()
 
 
 def kept(module: str) -> bool:
