@@ -57,8 +57,8 @@ OTHERWISE = "a report is of one plan; solve one with spareopt solve INSTANCE -o 
     "--target",
     default=None,
     metavar="GPU-HOURS",
-    help='Useful GPU-hours of a quarter, such as "120 M" or 1.2e8: with what confidence they are reached in the '
-    "simulation.",
+    help='Useful GPU-hours of a quarter, such as "120 M", or the GPUs they take, such as "2000 GPUs": with what '
+    "confidence the simulation reaches them.",
 )
 @json_option
 def report(
