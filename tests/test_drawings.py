@@ -32,6 +32,7 @@ from spareopt.instance import Instance
 from spareopt.marginal import MarginalValues
 from spareopt.pictures import save
 from spareopt.plan import Plan
+from spareopt.score_text import LOSS_NAMES, OPTIONAL_LOSSES
 from spareopt.simulation import runs
 from spareopt.simulation import simulate as simulating
 from spareopt.simulation.result import Simulation
@@ -120,7 +121,13 @@ def test_bars_are_the_numbers_of_the_plan(name: str, solved: Callable[[str], Sol
     assert bars[0] == (0.0, 100.0) and bars[-1] == (0.0, pytest.approx(100 * e.losses["useful"], rel=1e-12))
     assert sum(length for _, length in bars[1:]) == pytest.approx(100.0, rel=1e-12)
     assert all(left + length <= 100 + 1e-9 for left, length in bars)
-    assert drawn["losses"].get_xlabel() == "share of all GPU-hours, %"
+    unit, _, without = " ".join(drawn["losses"].get_xlabel().split()).partition(", % ")
+    none = [
+        words.partition(" (")[0]
+        for loss, words in LOSS_NAMES.items()
+        if e.losses[loss] == 0 and loss not in OPTIONAL_LOSSES
+    ]
+    assert unit.startswith("share of all GPU-hours") and without == (f"no loss to {', '.join(none)}" if none else "")
     assert f"{100 * e.losses['useful']:.1f} %" in finding_of(drawn["losses"])
     assert ("money" in drawn) == (e.cost_per_year is not None) and ("power" in drawn) == (e.it_power_kw is not None)
     if e.cost_per_year is not None:

@@ -24,8 +24,9 @@ def waterfall(evaluation: Evaluation, axes: Axes | None = None) -> Axes:
     Losses of which there is none are named below.
     """
     losses = evaluation.losses
-    lost = [n for n in LOSS_NAMES if n != "useful" and losses[n] > 0]
-    none = [LOSS_NAMES[n].partition(" (")[0] for n in LOSS_NAMES if losses[n] == 0 and n not in OPTIONAL_LOSSES]
+    kinds = [name for name in LOSS_NAMES if name != "useful"]
+    lost = [name for name in kinds if losses[name] > 0]
+    none = [LOSS_NAMES[name].partition(" (")[0] for name in kinds if losses[name] == 0 and name not in OPTIONAL_LOSSES]
     names = ["all GPU-hours", *(LOSS_NAMES[name] for name in lost), LOSS_NAMES["useful"]]
     labels = [wrapped(name, 118.0) for name in names]
     with on(axes, rows_height(labels, least=0.3)) as ax:
