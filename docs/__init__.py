@@ -1,0 +1,1 @@
+"""What makes pages of the documentation, and the formulas of its site."""
