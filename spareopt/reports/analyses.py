@@ -11,6 +11,7 @@ from spareopt.binding import Binds, status_of, what_binds
 from spareopt.comparison import objective_value
 from spareopt.efficient import Frontier, Of, frontier
 from spareopt.errors import Fault, InputError, SpareoptError, StoppedError
+from spareopt.evaluation import evaluate
 from spareopt.exposure import Tornado, tornado
 from spareopt.instance import Instance
 from spareopt.manifest import changed_files, read_manifest
@@ -181,8 +182,6 @@ def _frontiers(plan: Plan, instance: Instance) -> tuple[Frontier, ...]:
 
 
 def _scenarios(plan: Plan, instance: Instance) -> tuple[InScenario, ...]:
-    from spareopt.evaluation import evaluate  # noqa: PLC0415
-
     rows = []
     for name, scenario in instance.scenarios.items():
         if any(text.startswith(f"scenario {name}: ") for text in plan.provenance.applied):
